@@ -1,5 +1,5 @@
-// CHECK: an invariant whose breach is a bug. It ends the process, in production too: a wrong row is worse than a
-// restart, and the service is made to survive kill -9 anywhere.
+// CHECK: an invariant whose breach is a bug. It ends the process, in production too: a wrong row is
+// worse than a restart, and the service is made to survive kill -9 anywhere.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,11 @@ namespace vmonce {
 
 }  // namespace vmonce
 
-#define VMONCE_CHECK_AT(expression, detail)                                  \
-  do {                                                                       \
-    if (!(expression)) [[unlikely]] {                                        \
-      ::vmonce::CheckFailed(__FILE__, __LINE__, #expression, detail);        \
-    }                                                                        \
+#define VMONCE_CHECK_AT(expression, detail)                           \
+  do {                                                                \
+    if (!(expression)) [[unlikely]] {                                 \
+      ::vmonce::CheckFailed(__FILE__, __LINE__, #expression, detail); \
+    }                                                                 \
   } while (false)
 
 #define CHECK(expression) VMONCE_CHECK_AT(expression, "")

@@ -1,4 +1,5 @@
-// The one door to time. Nobody reads a clock but through it, so that a test or a simulated world can move it.
+// The one door to time. Nobody reads a clock but through it, so that a test or a simulated world
+// can move it.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,8 @@ using Milliseconds = std::chrono::milliseconds;
 // Wall-clock time in UTC, to the millisecond: what is written into rows and answers.
 using Time = std::chrono::sys_time<Milliseconds>;
 
-// A point on a clock that never jumps: what deadlines and durations are measured with. It means nothing outside this
-// process and is never stored.
+// A point on a clock that never jumps: what deadlines and durations are measured with. It means
+// nothing outside this process and is never stored.
 struct MonotonicTag {
   using rep = std::int64_t;
   using period = std::nano;

@@ -1,5 +1,6 @@
-// Structured log lines: one JSON object a line on stderr. An event is a stable snake_case name; fields carry the rest.
-// Nothing secret and no raw idempotency key ever goes in; values are escaped, so a line stays a line.
+// Structured log lines: one JSON object a line on stderr. An event is a stable snake_case name;
+// fields carry the rest. Nothing secret and no raw idempotency key ever goes in; values are
+// escaped, so a line stays a line.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,18 @@ class Logger {
   virtual void Write(LogLevel level, std::string_view event,
                      std::initializer_list<LogField> fields) = 0;
 
-  void Debug(std::string_view e, std::initializer_list<LogField> f = {}) { Write(LogLevel::kDebug, e, f); }
-  void Info(std::string_view e, std::initializer_list<LogField> f = {}) { Write(LogLevel::kInfo, e, f); }
-  void Warning(std::string_view e, std::initializer_list<LogField> f = {}) { Write(LogLevel::kWarning, e, f); }
-  void Error(std::string_view e, std::initializer_list<LogField> f = {}) { Write(LogLevel::kError, e, f); }
+  void Debug(std::string_view e, std::initializer_list<LogField> f = {}) {
+    Write(LogLevel::kDebug, e, f);
+  }
+  void Info(std::string_view e, std::initializer_list<LogField> f = {}) {
+    Write(LogLevel::kInfo, e, f);
+  }
+  void Warning(std::string_view e, std::initializer_list<LogField> f = {}) {
+    Write(LogLevel::kWarning, e, f);
+  }
+  void Error(std::string_view e, std::initializer_list<LogField> f = {}) {
+    Write(LogLevel::kError, e, f);
+  }
 };
 
 // Lines of at least `threshold` go to stderr.

@@ -1,5 +1,6 @@
-// Seals secrets that must be kept for a while (user data until a machine is ready): AES-256-GCM under the server's key
-// file. A sealed text is: version byte, 12-byte nonce, ciphertext, 16-byte tag.
+// Seals secrets that must be kept for a while (user data until a machine is ready): AES-256-GCM
+// under the server's key file. A sealed text is: version byte, 12-byte nonce, ciphertext, 16-byte
+// tag.
 #pragma once
 
 #include <memory>
@@ -18,12 +19,14 @@ class Sealer {
   // `key` is exactly 32 bytes.
   Sealer(std::string key, Random& random);
 
-  // `context` is authenticated and not stored (the operation id): a sealed text moved to another row does not open.
+  // `context` is authenticated and not stored (the operation id): a sealed text moved to another
+  // row does not open.
   std::string Seal(std::string_view plain, std::string_view context) const;
   // kInvalid when the text was not sealed under this key and context.
   Result<std::string> Open(std::string_view sealed, std::string_view context) const;
 
-  // What stands for a secret where it is compared but not kept; the key is derived, apart from the sealing key.
+  // What stands for a secret where it is compared but not kept; the key is derived, apart from the
+  // sealing key.
   Digest Mac(std::string_view secret) const;
 
  private:
@@ -32,8 +35,8 @@ class Sealer {
   Random& random_;
 };
 
-// Reads the 32-byte key at `path`, or makes one there with mode 0600 (and fsyncs it) when no file exists. A file that
-// others can read, or of another size, is kInvalid.
+// Reads the 32-byte key at `path`, or makes one there with mode 0600 (and fsyncs it) when no file
+// exists. A file that others can read, or of another size, is kInvalid.
 Result<std::string> LoadOrCreateKeyFile(const std::string& path, Random& random);
 
 }  // namespace vmonce

@@ -1,4 +1,5 @@
-// SHA-256 and what is built of it (FIPS 180-4, RFC 2104), hexadecimal, and comparison in constant time.
+// SHA-256 and what is built of it (FIPS 180-4, RFC 2104), hexadecimal, and comparison in constant
+// time.
 #pragma once
 
 #include <array>

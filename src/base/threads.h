@@ -1,5 +1,6 @@
-// Threads, mutexes and waits are a door too: production hands in the operating system's, a simulated world hands in
-// fibers on one thread. Code that blocks does so only through what stands here.
+// Threads, mutexes and waits are a door too: production hands in the operating system's, a
+// simulated world hands in fibers on one thread. Code that blocks does so only through what stands
+// here.
 #pragma once
 
 #include <chrono>
@@ -35,8 +36,9 @@ class CAPABILITY("mutex") Monitor {
   virtual void Lock() ACQUIRE() = 0;
   virtual void Unlock() RELEASE() = 0;
 
-  // Called with the lock held, which is given up while waiting and held again on return. May return for no reason:
-  // call it in a loop over a state. WaitUntil returns false when `deadline` (of the same world's Clock) has passed.
+  // Called with the lock held, which is given up while waiting and held again on return. May return
+  // for no reason: call it in a loop over a state. WaitUntil returns false when `deadline` (of the
+  // same world's Clock) has passed.
   virtual void Wait() REQUIRES(this) = 0;
   virtual bool WaitUntil(Instant deadline) REQUIRES(this) = 0;
 
@@ -69,12 +71,13 @@ class Threads {
  public:
   virtual ~Threads() = default;
 
-  // `name` is at most 15 bytes (what the kernel shows). `body` gets a token that RequestStop() sets.
+  // `name` is at most 15 bytes (what the kernel shows). `body` gets a token that RequestStop()
+  // sets.
   virtual std::unique_ptr<Thread> Spawn(std::string name,
                                         std::function<void(std::stop_token)> body) = 0;
 
-  // A thread that nobody joins, for a call that may never return (a hung hypervisor). It owns all it touches. The
-  // process ends by _exit while one is out.
+  // A thread that nobody joins, for a call that may never return (a hung hypervisor). It owns all
+  // it touches. The process ends by _exit while one is out.
   virtual void SpawnDetached(std::string name, std::function<void()> body) = 0;
 
   virtual std::unique_ptr<Monitor> NewMonitor() = 0;

@@ -1,4 +1,5 @@
-// UUIDs (RFC 9562) and the ids made of them. Version 7 is time-ordered, so that primary keys arrive in order.
+// UUIDs (RFC 9562) and the ids made of them. Version 7 is time-ordered, so that primary keys arrive
+// in order.
 #pragma once
 
 #include <array>
