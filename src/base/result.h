@@ -37,8 +37,12 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
+// A class and not an alias, so that the compiler tells when an answer is dropped.
 template <typename T>
-using Result [[nodiscard]] = std::expected<T, Error>;
+class [[nodiscard]] Result : public std::expected<T, Error> {
+ public:
+  using std::expected<T, Error>::expected;
+};
 
 using Status = Result<void>;
 
