@@ -131,7 +131,7 @@ struct Tombstone {
 // One line of the story of an operation.
 struct TimelineEntry {
   OperationId operation;
-  Time at{};            // Set by the ledger.
+  Time at{};            // By the ledger's clock; the ledger sets it when it is the epoch.
   std::string replica;  // Who did it.
   int attempt = 1;
   int index = -1;  // The item, or -1 for the whole operation.
