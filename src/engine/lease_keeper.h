@@ -1,4 +1,5 @@
-// Keeps the leases this process holds: renews them in time, and tells each holder until when it may act.
+// Keeps the leases this process holds: renews them in time, and tells each holder until when it may
+// act.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,8 @@ class HeldLease {
 
   const model::Lease& lease() const { return lease_; }
   model::Fence fence() const { return lease_.fence; }
-  // Measured from before the ledger was asked, so it is never later than the ledger's own. The past, once lost.
+  // Measured from before the ledger was asked, so it is never later than the ledger's own. The
+  // past, once lost.
   Instant deadline() const { return deadline_.load(std::memory_order_acquire); }
 
   void Extend(Instant deadline) { deadline_.store(deadline, std::memory_order_release); }
@@ -49,7 +51,8 @@ class LeaseKeeper {
   // Stops renewing it. The ledger is not told: giving a lease back is part of the last record.
   void Drop(const HeldLease& lease);
 
-  // Renews all that are held, once. A failing ledger extends nothing: the leases run out by themselves.
+  // Renews all that are held, once. A failing ledger extends nothing: the leases run out by
+  // themselves.
   void RunOnce();
   void Run(std::stop_token stop);
 

@@ -1,5 +1,5 @@
-// Runs an activation every period and on demand. An activation takes no input: what it does follows from the world and
-// the ledger alone, so that one run more or less changes nothing.
+// Runs an activation every period and on demand. An activation takes no input: what it does follows
+// from the world and the ledger alone, so that one run more or less changes nothing.
 #pragma once
 
 #include <functional>

@@ -81,7 +81,8 @@ OperationRun::Next OperationRun::Look(model::Item& item) {
     case LookResult::Kind::kGoOn: break;
   }
   CHECK(seen.step >= 0 && seen.step < static_cast<int>(saga_.steps.size()));
-  // Nothing more is there than before: the try whose answer was unknown had no effect, and counts as a failure.
+  // Nothing more is there than before: the try whose answer was unknown had no effect, and counts
+  // as a failure.
   if (seen.step > item.step) item.failures = 0;
   item.step = seen.step;
   item.look_first = false;
@@ -249,7 +250,8 @@ OperationRun::Next OperationRun::Record(model::Item& item, const model::Item& be
   SummariseInto(advance);
   const Result<ports::AdvanceOutcome> outcome = parts_.ledger.Record(advance);
   if (!outcome) {
-    // Whether it is written is not known. The lease runs out by itself; whoever takes over reads what is there.
+    // Whether it is written is not known. The lease runs out by itself; whoever takes over reads
+    // what is there.
     parts_.logger.Warning("record_failed", {{"operation", ToString(operation_.id)},
                                             {"cause", outcome.error().detail}});
     return Next::kLost;
@@ -275,11 +277,10 @@ OperationRun::Next OperationRun::Declined(model::Item& item, ports::AdvanceOutco
     case ports::AdvanceOutcome::kRecorded:
     case ports::AdvanceOutcome::kLost: break;
     case ports::AdvanceOutcome::kMarked: return Next::kGoOn;  // The next pass sees the mark.
-    case ports::AdvanceOutcome::kHeld:
-      Wait(item, parts_.bounds.held_retry);
-      return Next::kStop;
+    case ports::AdvanceOutcome::kHeld: Wait(item, parts_.bounds.held_retry); return Next::kStop;
     case ports::AdvanceOutcome::kNoRoom:
-      return Failed(item, StepResult::Unavailable("no_capacity", "the chosen host has no room left"));
+      return Failed(item,
+                    StepResult::Unavailable("no_capacity", "the chosen host has no room left"));
   }
   CHECK_MSG(false, "not a refusal of the ledger");
 }
@@ -373,7 +374,7 @@ bool OperationRun::IsSettled(const model::Item& item) {
 }
 
 Milliseconds OperationRun::BackoffAfter(int failures) {
-  return Backoff(failures, parts_.bounds.backoff_base, parts_.bounds.backoff_cap, parts_.random);
+  return Backoff(failures, parts_.bounds.backoff, parts_.random);
 }
 
 void OperationRun::Wait(model::Item& item, Milliseconds in) {

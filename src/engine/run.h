@@ -1,4 +1,5 @@
-// One worker's run over one leased operation: the state machine of protocol section 9, between two leases.
+// One worker's run over one leased operation: the state machine of protocol section 9, between two
+// leases.
 #pragma once
 
 #include <string>
@@ -14,7 +15,8 @@ class OperationRun {
   OperationRun(const WorkerParts& parts, const Saga& saga, HeldLease& lease,
                model::Operation& operation);
 
-  // Advances every item until the operation ended, all that is left must wait, or the lease is lost.
+  // Advances every item until the operation ended, all that is left must wait, or the lease is
+  // lost.
   void Run();
 
  private:
@@ -43,8 +45,9 @@ class OperationRun {
   Next EndFailed(model::Item& item);
   Next EndCancelled(model::Item& item);
 
-  // Writes the item's new state; the whole operation ends with it when no item is left. When the ledger declines
-  // (marked, held, no room) the item is put back to `before`, and the note of what was to be recorded is dropped.
+  // Writes the item's new state; the whole operation ends with it when no item is left. When the
+  // ledger declines (marked, held, no room) the item is put back to `before`, and the note of what
+  // was to be recorded is dropped.
   Next Record(model::Item& item, const model::Item& before, ports::Advance advance);
   Next Declined(model::Item& item, ports::AdvanceOutcome outcome);
   // Gives the lease back until the first waiting item may go on.

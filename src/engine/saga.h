@@ -1,7 +1,8 @@
-// A saga: a workflow as a table of steps, each with at most one outside effect and its undo beside it. The engine runs
-// the table; it never knows what the steps are about.
+// A saga: a workflow as a table of steps, each with at most one outside effect and its undo beside
+// it. The engine runs the table; it never knows what the steps are about.
 //
-// Every function here may run twice, or again after a crash at any point, and must end in the same state of the world.
+// Every function here may run twice, or again after a crash at any point, and must end in the same
+// state of the world.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,8 @@
 
 namespace vmonce::engine {
 
-// What a function of a saga is handed: the record as this worker knows it. Valid during the call only.
+// What a function of a saga is handed: the record as this worker knows it. Valid during the call
+// only.
 struct StepContext {
   const model::Operation& operation;
   const model::Item& item;
@@ -34,7 +36,8 @@ struct StepResult {
     kUnknown,      // It may have happened: look before anything else.
     kRefused,      // Nothing happened, and trying again is useless: undo and fail.
     kFenced,       // The lease is lost: drop everything.
-    kRewind,       // Undo or delete only: something is there again; start over from the first step of that direction.
+    kRewind,  // Undo or delete only: something is there again; start over from the first step of
+              // that direction.
   };
 
   Kind kind = Kind::kDone;
@@ -49,8 +52,8 @@ struct StepResult {
   static StepResult Again(Milliseconds in, std::string memo = {}, std::string detail = {});
   static StepResult Unavailable(std::string code, std::string detail);
   static StepResult Refused(std::string code, std::string detail);
-  // The error's code decides: kUnavailable, kUnknown and kFenced as they are; what can never work is kRefused;
-  // kInternal is kUnknown, since nothing is claimed about effects.
+  // The error's code decides: kUnavailable, kUnknown and kFenced as they are; what can never work
+  // is kRefused; kInternal is kUnknown, since nothing is claimed about effects.
   static StepResult From(const Error& error);
 };
 
@@ -85,11 +88,11 @@ struct Saga {
 
   // Empty: effects are safe to repeat without looking, and go on where the cursor stands.
   std::function<LookResult(const StepContext&)> look;
-  // True when the item's subject is marked for deletion by another operation: the item ends as cancelled. Empty for
-  // sagas that a mark does not stop.
+  // True when the item's subject is marked for deletion by another operation: the item ends as
+  // cancelled. Empty for sagas that a mark does not stop.
   std::function<Result<bool>(const StepContext&)> is_marked;
-  // True when no earlier call for the subject is still out in this process. An item never ends undone or cancelled, and
-  // never begins to undo, before that. Empty: always.
+  // True when no earlier call for the subject is still out in this process. An item never ends
+  // undone or cancelled, and never begins to undo, before that. Empty: always.
   std::function<bool(const StepContext&)> is_settled;
   // False: there is no giving up and no undo; steps are tried until they are done (a delete).
   bool may_fail = true;

@@ -1,5 +1,5 @@
-// The worker: takes one leased operation and advances each of its items, step by step, recording every step under the
-// fence. The only place that runs steps, and the only layer that retries them.
+// The worker: takes one leased operation and advances each of its items, step by step, recording
+// every step under the fence. The only place that runs steps, and the only layer that retries them.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,7 @@
 namespace vmonce::engine {
 
 struct WorkerBounds {
-  Milliseconds backoff_base{};
-  Milliseconds backoff_cap{};
+  BackoffLimits backoff;
   Milliseconds held_retry{};
   Milliseconds settle{};   // Between an undo and the next attempt.
   int step_failures = 0;   // Proven failures of a step before it is undone.
@@ -43,11 +42,13 @@ class Worker {
  public:
   explicit Worker(const WorkerParts& parts) : parts_(parts) {}
 
-  // Advances an operation whose lease this process was granted by a call that began at `asked`, until it ended, every
-  // item must wait, or the lease is lost. The lease is given back with the last record.
+  // Advances an operation whose lease this process was granted by a call that began at `asked`,
+  // until it ended, every item must wait, or the lease is lost. The lease is given back with the
+  // last record.
   void Run(model::Operation operation, Instant asked);
 
-  // For tests and simulated worlds: takes one due operation and runs it. False when nothing was due.
+  // For tests and simulated worlds: takes one due operation and runs it. False when nothing was
+  // due.
   Result<bool> RunOnce(Milliseconds settle);
 
  private:

@@ -20,11 +20,10 @@ WorkerPool::~WorkerPool() { Stop(); }
 void WorkerPool::Start() {
   CHECK(running_.empty());
   for (int i = 0; i < bounds_.workers; ++i) {
-    running_.push_back(threads_.Spawn(fmt::format("worker-{}", i),
-                                      [this](std::stop_token stop) { Work(stop); }));
+    running_.push_back(
+        threads_.Spawn(fmt::format("worker-{}", i), [this](std::stop_token stop) { Work(stop); }));
   }
-  running_.push_back(
-      threads_.Spawn("dispatch", [this](std::stop_token stop) { Dispatch(stop); }));
+  running_.push_back(threads_.Spawn("dispatch", [this](std::stop_token stop) { Dispatch(stop); }));
 }
 
 void WorkerPool::Stop() {
@@ -71,7 +70,8 @@ void WorkerPool::Work(std::stop_token stop) {
     {
       MonitorLock lock(*jobs_monitor_);
       while (jobs_.empty() && !is_stopping_) jobs_monitor_->Wait();
-      // What is still queued was leased and never begun: its lease runs out, and the next start takes it over.
+      // What is still queued was leased and never begun: its lease runs out, and the next start
+      // takes it over.
       if (is_stopping_) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();

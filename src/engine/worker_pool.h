@@ -1,5 +1,5 @@
-// The workers of one process: a dispatcher that takes due operations from the ledger when somebody is free, and threads
-// that run them. Operations leased at acceptance are handed over directly.
+// The workers of one process: a dispatcher that takes due operations from the ledger when somebody
+// is free, and threads that run them. Operations leased at acceptance are handed over directly.
 #pragma once
 
 #include <deque>

@@ -94,6 +94,13 @@ inline constexpr std::size_t kToolOutputBytes = 64 << 10;
 inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
 inline constexpr std::size_t kMarkerBytes = 4 << 10;
 
+// --- Hosts
+// -------------------------------------------------------------------------------------------------------
+inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
+inline constexpr int kCpuOvercommit =
+    4;  // Guests are idle most of the time; memory is not shared so.
+inline constexpr int kMemoryPercent = 85;  // The rest is the host's own and QEMU's overhead.
+
 // --- Reconciler and retention
 // ------------------------------------------------------------------------------------
 inline constexpr Milliseconds kReconcileEvery{30'000};
@@ -103,7 +110,9 @@ inline constexpr hours kOrphanGrace{
 inline constexpr int kSweepRemovalsMin =
     3;  // A sweep that would remove more than max(this, 10 %) stops.
 inline constexpr int kSweepRemovalsPercent = 10;
-inline constexpr int kSweepRows = 500;       // Expired records per transaction.
+inline constexpr int kStraySightings =
+    2;                                  // A stray is acted on when seen in so many sweeps in a row.
+inline constexpr int kSweepRows = 500;  // Expired records per transaction.
 inline constexpr hours kRetention{30 * 24};  // After the VM's deletion (setting; at least a day).
 inline constexpr hours kRetentionMin{24};
 inline constexpr hours kTombstoneRetention{365 * 24};

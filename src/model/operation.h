@@ -71,10 +71,11 @@ struct Item {
   ItemPhase phase = ItemPhase::kForward;
   // Forward: the step to run next. Undoing: the step to undo next; -1 when nothing is left to undo.
   int step = 0;
-  int failures = 0;        // Of this step in a row: times that nothing happened, whatever the cause.
-  int blind_looks = 0;     // Looks in a row that got no answer.
-  bool look_first = true;  // What is out there is not known for certain: look before the next effect.
-  Time not_before{};       // Backoff: nothing is tried earlier.
+  int failures = 0;     // Of this step in a row: times that nothing happened, whatever the cause.
+  int blind_looks = 0;  // Looks in a row that got no answer.
+  bool look_first =
+      true;           // What is out there is not known for certain: look before the next effect.
+  Time not_before{};  // Backoff: nothing is tried earlier.
   Time unsettled_until{};  // A call whose process died may still take effect until then.
   std::string memo;        // A step's own note between two tries of it; empty when a step begins.
   std::optional<Failure> failure;
