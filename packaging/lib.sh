@@ -11,6 +11,17 @@ die() {
   exit 1
 }
 
+# root_prefix WHAT REPAIR: fills the array as_root with what makes a command run as root: nothing, or sudo. A password is
+# asked for here, where it can be seen, not behind a progress line.
+root_prefix() {
+  as_root=()
+  [ "$(id -u)" -ne 0 ] || return 0
+  command -v sudo >/dev/null || die "$1 needs root, and there is no sudo" "$2"
+  sudo -v || die "sudo refused" "$2"
+  # shellcheck disable=SC2034
+  as_root=(sudo)
+}
+
 # quietly TEXT LOG COMMAND...: runs the command with its output in LOG and shows TEXT with the elapsed seconds: on a
 # terminal one line that counts, with ninja's [n/m] when the log has it; elsewhere a line at the start, one each
 # 30 seconds, and one at the end. On failure the log's tail is shown. Returns the command's status.
