@@ -1,0 +1,42 @@
+// Seals secrets that must be kept for a while (user data until a machine is ready): AES-256-GCM
+// under the server's key file. A sealed text is: version byte, 12-byte nonce, ciphertext, 16-byte
+// tag.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace vmonce {
+
+// Thread-safe. `random` outlives it.
+class Sealer {
+ public:
+  // `key` is exactly 32 bytes.
+  Sealer(std::string key, Random& random);
+
+  // `context` is authenticated and not stored (the operation id): a sealed text moved to another
+  // row does not open.
+  std::string Seal(std::string_view plain, std::string_view context) const;
+  // kInvalid when the text was not sealed under this key and context.
+  Result<std::string> Open(std::string_view sealed, std::string_view context) const;
+
+  // What stands for a secret where it is compared but not kept; the key is derived, apart from the
+  // sealing key.
+  Digest Mac(std::string_view secret) const;
+
+ private:
+  std::string seal_key_;
+  std::string mac_key_;
+  Random& random_;
+};
+
+// Reads the 32-byte key at `path`, or makes one there with mode 0600 (and fsyncs it) when no file
+// exists. A file that others can read, or of another size, is kInvalid.
+Result<std::string> LoadOrCreateKeyFile(const std::string& path, Random& random);
+
+}  // namespace vmonce

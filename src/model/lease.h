@@ -1,0 +1,33 @@
+// Who may advance an operation, until when, and the number that settles it when two believe so.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "model/ids.h"
+
+namespace vmonce::model {
+
+// Grows by one at every take-over of an operation. Checked by every write of a step and beside
+// every outside effect.
+struct Fence {
+  std::int64_t value = 0;
+  auto operator<=>(const Fence&) const = default;
+};
+
+// What the ledger's lease column says when nobody holds it. A value that is neither this nor a
+// ReplicaId means locked (by an operator, by a newer version), not free.
+inline constexpr std::string_view kUnleased = "unleased";
+
+// Held by one worker while it advances one operation.
+struct Lease {
+  OperationId operation;
+  ReplicaId owner;
+  Fence fence;
+
+  bool operator==(const Lease&) const = default;
+};
+
+}  // namespace vmonce::model

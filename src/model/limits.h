@@ -1,0 +1,125 @@
+// Every bound of the service, each with its reason. What is published to callers stands in GET
+// /v1/capabilities.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace vmonce::model::limits {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// --- Keys and requests
+// -------------------------------------------------------------------------------------------
+inline constexpr std::size_t kKeyBytes =
+    255;  // What the widest known client uses (Stripe's limit).
+inline constexpr std::size_t kKeyPrefixBytes =
+    8;  // Enough to recognise one's own key, too little to guess it.
+inline constexpr std::size_t kBodyBytes =
+    1 << 20;  // 64 KiB of user data in base64 and room for everything else.
+inline constexpr std::size_t kHeaderBytes = 16 << 10;
+inline constexpr std::size_t kUserDataBytes =
+    64 << 10;  // cloud-init's own sources stop between 16 and 64 KiB.
+inline constexpr std::size_t kNameBytes = 63;  // A DNS label (RFC 1123).
+inline constexpr std::size_t kSshKeys = 32;
+inline constexpr std::size_t kSshKeyBytes = 8 << 10;  // RSA 16384 fits.
+inline constexpr std::size_t kLabels = 32;
+inline constexpr std::size_t kLabelKeyBytes = 63;
+inline constexpr std::size_t kLabelValueBytes = 255;
+inline constexpr int kBatchCount =
+    100;  // An operation's items live in one row; 100 keep it under 32 KiB.
+inline constexpr int kCpus = 128;
+inline constexpr int kMemoryMib = 1 << 20;
+inline constexpr int kMinMemoryMib = 32;
+inline constexpr int kDiskGib = 16 << 10;
+inline constexpr std::size_t kDifferingPointers = 16;  // A mismatch names at most so many places.
+inline constexpr int kPageItems = 100;
+inline constexpr int kPageItemsDefault = 50;
+inline constexpr seconds kPreferWait{120};    // The longest `Prefer: wait`; longer asks are capped.
+inline constexpr seconds kRetryAfterMax{60};  // Retry-After is always within [1 s, this].
+
+// --- Intake
+// ------------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kIntakeBatch =
+    256;  // Claims of one transaction: beyond it latency grows, not throughput.
+inline constexpr std::size_t kIntakeQueue =
+    8192;  // Waiting claims; beyond it 503, nothing consumed.
+inline constexpr std::int64_t kMaxBacklog =
+    100'000;  // Accepted and unfinished operations (setting).
+inline constexpr std::size_t kReplayCacheEntries =
+    100'000;  // About 20 MiB of what never changes about a key.
+
+// --- Leases and work
+// ---------------------------------------------------------------------------------------------
+inline constexpr Milliseconds kLeaseTtl{15'000};  // A crashed replica's work waits at most so long.
+inline constexpr Milliseconds kLeaseRenewEvery{5'000};  // A third: two renewals may be lost.
+inline constexpr int kWorkers = 8;  // Blocking on hypervisor calls, not on the CPU.
+inline constexpr Milliseconds kPollDue{
+    500};  // How often workers look for due work nobody announced.
+inline constexpr Milliseconds kStepBackoffBase{250};
+inline constexpr Milliseconds kStepBackoffCap{30'000};
+inline constexpr int kStepFailures = 5;  // Proven no-effect failures of a step before undoing.
+inline constexpr int kUndoFailuresStuck =
+    8;  // Failures of an undo before a person is told; it goes on.
+inline constexpr int kVerifyFailuresStuck = 8;  // Looks without an answer before a person is told.
+inline constexpr Milliseconds kHeldRetry{
+    200};  // A VM held by another operation is asked for again.
+inline constexpr Milliseconds kObserveEvery{200};  // While a guest shuts down.
+inline constexpr Milliseconds kStopGrace{
+    20'000};  // A guest has so long to shut down before it is forced (setting).
+
+// --- Hypervisor
+// --------------------------------------------------------------------------------------------------
+inline constexpr int kHostThreads = 6;  // Calls out to one host at once.
+inline constexpr Milliseconds kCallDeadline{
+    60'000};  // Destroying a frozen QEMU took 12 s; 45 s is the least.
+inline constexpr Milliseconds kLookDeadline{20'000};
+inline constexpr Milliseconds kConnectDeadline{
+    60'000};  // The first embedded open probes capabilities for seconds.
+inline constexpr Milliseconds kReconnectEvery{5'000};
+inline constexpr Milliseconds kSettleEmbedded{
+    0};  // We hold the root's lock: nobody else's call can be out.
+inline constexpr Milliseconds kSettleLocalDaemon{30'000};
+inline constexpr Milliseconds kSettleRemote{300'000};
+inline constexpr Milliseconds kKvmProbe{
+    3'000};  // One instruction; a nested /dev/kvm may open and then hang.
+inline constexpr Milliseconds kToolDeadline{
+    120'000};  // qemu-img on a slow disk; overlays take milliseconds.
+inline constexpr std::size_t kToolOutputBytes = 64 << 10;
+inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
+inline constexpr std::size_t kMarkerBytes = 4 << 10;
+
+// --- Reconciler and retention
+// ------------------------------------------------------------------------------------
+inline constexpr Milliseconds kReconcileEvery{30'000};
+inline constexpr Milliseconds kSweepEvery{60'000};
+inline constexpr hours kOrphanGrace{
+    24};  // A deleted VM's machine that reappears is kept so long (setting).
+inline constexpr int kSweepRemovalsMin =
+    3;  // A sweep that would remove more than max(this, 10 %) stops.
+inline constexpr int kSweepRemovalsPercent = 10;
+inline constexpr int kSweepRows = 500;       // Expired records per transaction.
+inline constexpr hours kRetention{30 * 24};  // After the VM's deletion (setting; at least a day).
+inline constexpr hours kRetentionMin{24};
+inline constexpr hours kTombstoneRetention{365 * 24};
+inline constexpr hours kKeyTtl{24};  // Records without a resource of their own: PATCH, power.
+inline constexpr hours kOutboxRetention{7 * 24};  // Without a sink, events are kept so long.
+
+// --- HTTP
+// --------------------------------------------------------------------------------------------------------
+inline constexpr int kHttpPoolThreads =
+    4;  // Blocking reads; SQLite answers in tens of microseconds.
+inline constexpr std::size_t kHttpPoolQueue = 1024;
+inline constexpr std::size_t kHttpConnections = 10'000;
+inline constexpr seconds kHttpHeaderTimeout{10};
+inline constexpr seconds kHttpBodyTimeout{30};
+inline constexpr seconds kHttpIdleTimeout{
+    75};  // Above what load balancers keep (60 s), so that they close first.
+inline constexpr seconds kHttpStopTimeout{10};
+
+}  // namespace vmonce::model::limits

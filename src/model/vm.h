@@ -1,0 +1,85 @@
+// A virtual machine's row: what was asked, the states it may be in, and what is known of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/host.h"
+#include "model/ids.h"
+#include "model/image.h"
+#include "model/operation.h"
+
+namespace vmonce::model {
+
+enum class VmState {
+  kPending,  // Accepted; nothing exists yet.
+  kCreating,
+  kReady,    // Was observed running once; `observed` says how it is now.
+  kFailed,   // No effect is left.
+  kMissing,  // Should exist and was looked for by UUID without success. Never re-created.
+  kDeleting,
+  kDeleted,
+};
+
+std::string_view ToString(VmState state);
+std::optional<VmState> ParseVmState(std::string_view text);
+
+// pending → creating → ready | failed, failed → creating (new attempt), ready ⇄ missing, every
+// state → deleting → deleted. Staying is legal.
+bool IsLegal(VmState from, VmState to);
+
+enum class Desired { kRunning, kStopped };
+std::string_view ToString(Desired desired);
+std::optional<Desired> ParseDesired(std::string_view text);
+
+enum class Observed { kUnknown, kRunning, kStopped, kPaused, kAbsent };
+std::string_view ToString(Observed observed);
+std::optional<Observed> ParseObserved(std::string_view text);
+
+struct VmSpec {
+  Image image;  // Pinned at acceptance.
+  int cpus = 1;
+  int memory_mib = 512;
+  int disk_gib = 0;  // 0: the image's own size.
+  std::string hostname;
+  std::vector<std::string> ssh_keys;
+  std::string network = "user";  // User-mode networking.
+
+  bool operator==(const VmSpec&) const = default;
+};
+
+// What a VM of this spec takes from quotas and hosts.
+Resources Demand(const VmSpec& spec);
+
+struct Vm {
+  VmId id;
+  ProjectId project;
+  std::string name;
+  OperationId operation;  // That created it.
+  int index = 0;
+  std::string key_prefix;
+  VmSpec spec;
+  std::string mac;
+  std::map<std::string, std::string> labels;
+
+  VmState state = VmState::kPending;
+  Desired desired = Desired::kRunning;
+  Observed observed = Observed::kUnknown;
+  std::optional<HostId> host;
+  std::int64_t version = 1;                     // The ETag.
+  std::optional<OperationId> holder;            // The one operation that may act on it now.
+  std::optional<OperationId> delete_operation;  // Set: marked for deletion.
+  bool holds_reservation = true;                // Name, quota and, once placed, host capacity.
+  std::optional<Failure> failure;
+
+  Time created{};
+  Time updated{};
+  std::optional<Time> deleted;
+};
+
+}  // namespace vmonce::model
