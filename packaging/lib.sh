@@ -26,12 +26,13 @@ root_prefix() {
 # terminal one line that counts, with ninja's [n/m] when the log has it; elsewhere a line at the start, one each
 # 30 seconds, and one at the end. On failure the log's tail is shown. Returns the command's status.
 quietly() {
-  local text=$1 log=$2 begin=$SECONDS pid status=0 next=30
+  local text=$1 log=$2 begin=$SECONDS pid status=0 next=30 traps
   shift 2
   [ -t 2 ] || say "$text ..."
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   # An interrupt must not leave the command running behind the prompt.
+  traps=$(trap -p INT TERM)
   trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     if [ -t 2 ]; then
@@ -44,6 +45,7 @@ quietly() {
   done
   wait "$pid" || status=$?
   trap - INT TERM
+  eval "$traps"
   [ ! -t 2 ] || printf '\r\033[K' >&2
   if [ "$status" -eq 0 ]; then
     say "$text: done in $((SECONDS - begin))s"
