@@ -270,6 +270,14 @@ TEST_F(ConfigTest, AFileThatWasNamedMustBeThere) {
                 "start from");
 }
 
+TEST_F(ConfigTest, WithoutANamedFileAnAbsentOneIsTheDefaults) {
+  const std::vector<std::string> overrides = {"limits.workers=3"};
+  const auto config = ReadConfig(std::nullopt, overrides, NoEnvironment);
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->limits.workers, 3);
+  EXPECT_THAT(config->hosts, Not(IsEmpty()));
+}
+
 TEST_F(ConfigTest, ADirectoryIsNoConfiguration) {
   const auto config = ReadConfig(dir_.path(), {}, NoEnvironment);
   ASSERT_FALSE(config.has_value());
