@@ -51,6 +51,9 @@ inline constexpr std::int64_t kMaxBacklog =
     100'000;  // Accepted and unfinished operations (setting).
 inline constexpr std::size_t kReplayCacheEntries =
     100'000;  // About 20 MiB of what never changes about a key.
+inline constexpr std::size_t kDuplicateNotes =
+    10'000;  // Operations whose duplicates are told per flush.
+inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
 
 // --- Leases and work
 inline constexpr Milliseconds kLeaseTtl{15'000};  // A crashed replica's work waits at most so long.
