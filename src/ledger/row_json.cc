@@ -61,7 +61,10 @@ class Members {
 
 std::optional<json::value> Parse(std::string_view text) {
   boost::system::error_code error;
-  json::value value = json::parse(text, error);
+  // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;
+  json::value value = json::parse(text, error, {}, options);
   if (error) return std::nullopt;
   return value;
 }
