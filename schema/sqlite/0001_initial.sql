@@ -40,8 +40,10 @@ CREATE UNIQUE INDEX operations_key ON operations (project, key_hash) WHERE key_h
 CREATE INDEX operations_to_do ON operations (max(due_ms, lease_until_ms))
   WHERE finished_ms IS NULL;
 CREATE INDEX operations_on_vm ON operations (vm_ids) WHERE kind <> 'create';
-CREATE INDEX operations_ended ON operations (finished_ms)
-  WHERE finished_ms IS NOT NULL AND (kind <> 'create' OR state = 'failed');
+CREATE INDEX operations_ended_short ON operations (finished_ms)
+  WHERE finished_ms IS NOT NULL AND kind NOT IN ('create', 'delete');
+CREATE INDEX operations_ended_long ON operations (finished_ms)
+  WHERE finished_ms IS NOT NULL AND (kind = 'delete' OR (kind = 'create' AND state = 'failed'));
 
 CREATE TABLE vms (
   id BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -140,6 +142,7 @@ CREATE TABLE tombstones (
   key_hash BLOB NOT NULL CHECK (length(key_hash) IN (16, 32)),
   fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
   vm_ids BLOB NOT NULL CHECK (length(vm_ids) % 16 = 0),
+  made_vms INTEGER NOT NULL CHECK (made_vms IN (0, 1)),
   final_state TEXT NOT NULL CHECK (final_state IN ('succeeded', 'failed', 'cancelled')),
   first_seen_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL,

@@ -45,6 +45,13 @@ class SqliteLedger final : public ports::Ledger {
   static Result<std::unique_ptr<SqliteLedger>> Open(SqliteLedgerOptions options, Clock& clock,
                                                     Random& random, Threads& threads,
                                                     Logger& logger);
+  struct Parts;
+  // Only Open() has one.
+  class Passkey {
+    friend class SqliteLedger;
+    Passkey() = default;
+  };
+  SqliteLedger(Passkey, std::unique_ptr<Parts> parts);
   ~SqliteLedger() override;
   SqliteLedger(const SqliteLedger&) = delete;
   SqliteLedger& operator=(const SqliteLedger&) = delete;
@@ -99,9 +106,6 @@ class SqliteLedger final : public ports::Ledger {
   Result<ports::SweepCounts> Sweep(const model::RetentionPolicy& policy, int most_rows) override;
 
  private:
-  struct Parts;
-  explicit SqliteLedger(std::unique_ptr<Parts> parts);
-
   std::unique_ptr<Parts> parts_;
 };
 
