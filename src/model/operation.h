@@ -37,7 +37,8 @@ std::optional<OperationState> ParseOperationState(std::string_view text);
 bool IsFinished(OperationState state);
 
 // accepted → running ⇄ verifying → succeeded | failed | cancelled, and failed → accepted for a new
-// attempt.
+// attempt. A first record may pass through `running` unseen: accepted leads wherever running does.
+// Staying is legal until the end; what has ended is written once.
 bool IsLegal(OperationState from, OperationState to);
 
 // Why an operation or one of its items failed.
