@@ -1,4 +1,5 @@
-// Makes the hypervisor of one configured host: the raw adapter that its URI asks for, behind bounded threads.
+// Makes the hypervisor of one configured host: the raw adapter that its URI asks for, behind
+// bounded threads.
 #pragma once
 
 #include <memory>

@@ -45,8 +45,8 @@ struct Fault {
   std::vector<model::VmId> omit;
 };
 
-// Thread-safe. Asked once at the start of every call, so a plan knows which of its faults fired. `vm` is
-// absent for calls about the whole host.
+// Thread-safe. Asked once at the start of every call, so a plan knows which of its faults fired.
+// `vm` is absent for calls about the whole host.
 class FaultPlan {
  public:
   virtual ~FaultPlan() = default;

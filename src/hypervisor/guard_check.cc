@@ -21,15 +21,4 @@ Status CheckOwned(const std::optional<model::Label>& label, const ports::EffectG
   return {};
 }
 
-std::optional<model::VmId> VmOfVolume(const model::LedgerId& ledger, std::string_view name) {
-  constexpr std::size_t kUuidBytes = 36;
-  for (std::size_t at = 0; at + kUuidBytes <= name.size(); ++at) {
-    const auto uuid = ParseUuid(name.substr(at, kUuidBytes));
-    if (!uuid) continue;
-    const model::VmId vm{*uuid};
-    if (name == model::DiskName(ledger, vm) || name == model::SeedName(ledger, vm)) return vm;
-  }
-  return std::nullopt;
-}
-
 }  // namespace vmonce::hypervisor

@@ -18,7 +18,4 @@ Status CheckDeadline(const ports::EffectGuard& guard, Clock& clock);
 // fence is higher.
 Status CheckOwned(const std::optional<model::Label>& label, const ports::EffectGuard& guard);
 
-// The VM of a volume name of this ledger: a disk's or a seed's. Absent for every other name.
-std::optional<model::VmId> VmOfVolume(const model::LedgerId& ledger, std::string_view name);
-
 }  // namespace vmonce::hypervisor

@@ -29,11 +29,7 @@ struct HostThreads::Job {
 
 struct HostThreads::Pool {
   Pool(std::shared_ptr<ports::Hypervisor> r, HostThreadsOptions o, Threads& t, Logger& l)
-      : raw(std::move(r)),
-        options(std::move(o)),
-        threads(t),
-        logger(l),
-        monitor(t.NewMonitor()) {}
+      : raw(std::move(r)), options(std::move(o)), threads(t), logger(l), monitor(t.NewMonitor()) {}
 
   enum class End { kDone, kNeverRan, kAbandoned };
   // Runs the job on some thread and waits for it until `deadline`.
@@ -68,8 +64,7 @@ HostThreads::Pool::End HostThreads::Pool::Run(const std::shared_ptr<Pool>& pool,
   if (pool->AllAreOut()) return End::kNeverRan;
 
   pool->queue.push_back(job);
-  if (pool->idle < static_cast<int>(pool->queue.size()) &&
-      pool->workers < pool->options.threads) {
+  if (pool->idle < static_cast<int>(pool->queue.size()) && pool->workers < pool->options.threads) {
     ++pool->workers;
     pool->threads.SpawnDetached(fmt::format("h-{}", pool->options.host).substr(0, 15),
                                 [pool] { Work(pool); });
@@ -119,8 +114,7 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
 void HostThreads::Pool::Finish(Job& job) {
   if (job.state == Job::State::kAbandoned) {
     std::erase_if(abandoned, [&](const auto& other) { return other.get() == &job; });
-    logger.Warning("hypervisor_call_returned_late",
-                   {{"host", options.host}, {"call", job.name}});
+    logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
   }
   job.state = Job::State::kDone;
   monitor->NotifyAll();
@@ -150,8 +144,8 @@ Milliseconds HostThreads::SettleTime() const { return pool_->raw->SettleTime(); 
 
 int HostThreads::CallsOut(const model::VmId& vm) const {
   MonitorLock lock(*pool_->monitor);
-  return static_cast<int>(std::ranges::count_if(
-      pool_->abandoned, [&](const auto& job) { return job->vm == vm; }));
+  return static_cast<int>(
+      std::ranges::count_if(pool_->abandoned, [&](const auto& job) { return job->vm == vm; }));
 }
 
 template <typename Answer>
@@ -167,23 +161,20 @@ Answer HostThreads::Run(const Kind& kind, std::function<Answer(ports::Hypervisor
   switch (Pool::Run(pool_, job, clock_.Monotonic() + kind.within)) {
     case Pool::End::kDone: return std::move(**answer);
     case Pool::End::kNeverRan:
-      return Fail(ErrorCode::kUnavailable,
-                  fmt::format("host {} does not answer: {} was not tried", options_.host,
-                              kind.name));
+      return Fail(ErrorCode::kUnavailable, fmt::format("host {} does not answer: {} was not tried",
+                                                       options_.host, kind.name));
     case Pool::End::kAbandoned: break;
   }
-  pool_->logger.Warning("hypervisor_call_given_up",
-                        {{"host", options_.host}, {"call", kind.name}});
+  pool_->logger.Warning("hypervisor_call_given_up", {{"host", options_.host}, {"call", kind.name}});
   return Fail(kind.late, fmt::format("host {} did not answer {} within {} ms", options_.host,
                                      kind.name, kind.within.count()));
 }
 
 Status HostThreads::RunEffect(const char* name, Effect effect, const model::VmId& vm,
                               const ports::EffectGuard& guard) {
-  return Run<Status>({name, ErrorCode::kUnknown, options_.effect_deadline, vm},
-                     [effect, vm, guard](ports::Hypervisor& raw) {
-                       return (raw.*effect)(vm, guard);
-                     });
+  return Run<Status>(
+      {name, ErrorCode::kUnknown, options_.effect_deadline, vm},
+      [effect, vm, guard](ports::Hypervisor& raw) { return (raw.*effect)(vm, guard); });
 }
 
 Result<ports::HostFacts> HostThreads::Connect(const model::HostMarker& marker,
@@ -225,9 +216,8 @@ Status HostThreads::CreateSeed(const ports::SeedOrder& order, const ports::Effec
 }
 
 Status HostThreads::Define(const ports::DomainOrder& order, const ports::EffectGuard& guard) {
-  return Run<Status>(
-      {"define", ErrorCode::kUnknown, options_.effect_deadline, order.vm},
-      [order, guard](ports::Hypervisor& raw) { return raw.Define(order, guard); });
+  return Run<Status>({"define", ErrorCode::kUnknown, options_.effect_deadline, order.vm},
+                     [order, guard](ports::Hypervisor& raw) { return raw.Define(order, guard); });
 }
 
 Status HostThreads::DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) {
