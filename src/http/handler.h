@@ -1,5 +1,5 @@
-// What a face writes: a handler gets a request and a responder, and may answer at once, later, and from any thread.
-// Waiting costs no thread.
+// What a face writes: a handler gets a request and a responder, and may answer at once, later, and
+// from any thread. Waiting costs no thread.
 #pragma once
 
 #include <atomic>
@@ -25,14 +25,15 @@ class AnswerSink {
   virtual void Deliver(Exchange exchange, Response response) = 0;
 };
 
-// The promise of one answer. Copies share it (so that it fits into std::function): exactly one of them is called,
-// exactly once, from any thread. When the last one goes without having been called, the client gets 500
-// `internal_error`: it never hangs. It may outlive the server.
+// The promise of one answer. Copies share it (so that it fits into std::function): exactly one of
+// them is called, exactly once, from any thread. When the last one goes without having been called,
+// the client gets 500 `internal_error`: it never hangs. It may outlive the server.
 class Responder {
  public:
   Responder(std::shared_ptr<AnswerSink> sink, Exchange exchange);
 
-  // Never blocks for longer than a short lock. If the client is gone nothing happens; work is not cancelled by that.
+  // Never blocks for longer than a short lock. If the client is gone nothing happens; work is not
+  // cancelled by that.
   void operator()(Response response) const;
 
  private:
@@ -56,7 +57,8 @@ using Handler = std::function<void(Request, Responder)>;
 enum class HandlerMode {
   // On the io thread: must not block, not even on a disk. The whole server waits while it runs.
   kInline,
-  // On the bounded pool: plain blocking code. When the pool's queue is full the client gets 503 `overloaded`.
+  // On the bounded pool: plain blocking code. When the pool's queue is full the client gets 503
+  // `overloaded`.
   kBlocking,
 };
 

@@ -6,8 +6,7 @@ namespace vmonce::http {
 namespace {
 
 bool IsPort(std::string_view text) {
-  return text.size() <= 5 &&
-         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool IsNameChar(char c) {

@@ -18,8 +18,8 @@ int HexDigit(char c) {
   return -1;
 }
 
-// How many bytes the UTF-8 sequence at `begin` has; 0 when it is malformed, overlong, a surrogate or beyond U+10FFFF
-// (the table of RFC 3629 section 4).
+// How many bytes the UTF-8 sequence at `begin` has; 0 when it is malformed, overlong, a surrogate
+// or beyond U+10FFFF (the table of RFC 3629 section 4).
 std::size_t Utf8Length(std::string_view text, std::size_t begin) {
   const auto byte = [&](std::size_t i) {
     return begin + i < text.size() ? static_cast<unsigned char>(text[begin + i]) : 0u;
@@ -212,9 +212,9 @@ std::string_view ReasonPhrase(int status) {
 }
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return ToLower(x) == ToLower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return ToLower(x) == ToLower(y);
+         });
 }
 
 bool IsToken(std::string_view text) {

@@ -1,5 +1,6 @@
-// An HTTP request and an HTTP response as plain values, and the strict decoding of a request target. What is ambiguous
-// here is refused: a proxy, a log and a handler must never read one target differently.
+// An HTTP request and an HTTP response as plain values, and the strict decoding of a request
+// target. What is ambiguous here is refused: a proxy, a log and a handler must never read one
+// target differently.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,13 @@
 
 namespace vmonce::http {
 
-// Header lines in their order, duplicates kept. All text lies in one block, so that a message costs two allocations and
-// not two per line. Views that it gives out are valid until the list changes or is moved.
+// Header lines in their order, duplicates kept. All text lies in one block, so that a message costs
+// two allocations and not two per line. Views that it gives out are valid until the list changes or
+// is moved.
 class HeaderList {
  public:
-  // Precondition for responses: `name` is a token and `value` has no control bytes (see IsValidHeader).
+  // Precondition for responses: `name` is a token and `value` has no control bytes (see
+  // IsValidHeader).
   void Add(std::string_view name, std::string_view value);
   // Removes every line of that name, then adds one.
   void Set(std::string_view name, std::string_view value);
@@ -55,7 +58,8 @@ struct Request {
   std::string path;
   // Decoded, in order, duplicates kept; "a" alone is ("a", "").
   std::vector<NamedValue> query;
-  // The authority asked for: of an absolute target if there is one, else the Host header. Empty in HTTP/1.0 without.
+  // The authority asked for: of an absolute target if there is one, else the Host header. Empty in
+  // HTTP/1.0 without.
   std::string host;
   HeaderList headers;
   std::string body;
@@ -63,7 +67,8 @@ struct Request {
   std::string remote_address;
   // Filled by the router, decoded.
   std::vector<NamedValue> path_params;
-  // What X-Request-Id of the answer says: the client's own if it sent a plain one, else one made here.
+  // What X-Request-Id of the answer says: the client's own if it sent a plain one, else one made
+  // here.
   std::string request_id;
 
   // Precondition: the route's template names it.
@@ -72,8 +77,9 @@ struct Request {
   const std::string* QueryParam(std::string_view name) const;
 };
 
-// The server adds Date, Content-Length, Connection and X-Request-Id itself (a handler's are dropped), and where the
-// handler has none, Cache-Control: no-store and X-Content-Type-Options: nosniff.
+// The server adds Date, Content-Length, Connection and X-Request-Id itself (a handler's are
+// dropped), and where the handler has none, Cache-Control: no-store and X-Content-Type-Options:
+// nosniff.
 struct Response {
   // 200 to 599.
   int status = 200;
@@ -97,14 +103,14 @@ bool IsValidHeader(std::string_view name, std::string_view value);
 // "Application/JSON; charset=utf-8" → "application/json".
 std::string MediaType(std::string_view content_type);
 
-// RFC 3986 section 2.1. kInvalid for a bad escape, a control byte (encoded or not) or text that is not UTF-8. In a
-// query, "+" is a space (the form encoding of the WHATWG's URL standard).
+// RFC 3986 section 2.1. kInvalid for a bad escape, a control byte (encoded or not) or text that is
+// not UTF-8. In a query, "+" is a space (the form encoding of the WHATWG's URL standard).
 enum class DecodeAs { kPath, kQuery };
 Result<std::string> PercentDecode(std::string_view text, DecodeAs as);
 
-// Fills path and query, and host if the target is absolute, from request.target. kInvalid when the target is neither a
-// path, an absolute http(s) URL nor "*", or does not decode. Nothing is normalised: "/a/../b", "//" and "/./" stay what
-// they are and match no route.
+// Fills path and query, and host if the target is absolute, from request.target. kInvalid when the
+// target is neither a path, an absolute http(s) URL nor "*", or does not decode. Nothing is
+// normalised: "/a/../b", "//" and "/./" stay what they are and match no route.
 Status ParseTarget(Request& request);
 
 }  // namespace vmonce::http

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kTypePrefix = "https://vmonce.dev/problems/";
 
-// What an overloaded server asks for: queues here drain within milliseconds, a second spreads the crowd.
+// What an overloaded server asks for: queues here drain within milliseconds, a second spreads the
+// crowd.
 constexpr std::chrono::seconds kOverloadedRetryAfter{1};
 
 Problem New(int status, std::string_view code, std::string detail) {
@@ -42,8 +43,8 @@ Response ToResponse(const Problem& problem) {
   for (const auto& member : problem.extra) {
     if (!body.contains(member.key())) body.emplace(member.key(), member.value());
   }
-  Response response = NewResponse(problem.status, "application/problem+json",
-                                  boost::json::serialize(body));
+  Response response =
+      NewResponse(problem.status, "application/problem+json", boost::json::serialize(body));
   if (retry_after > 0) response.headers.Add("Retry-After", fmt::format("{}", retry_after));
   return response;
 }
@@ -65,8 +66,8 @@ Problem RequestTimeout(std::string detail) {
 }
 
 Problem BodyTooLarge(std::size_t limit_bytes) {
-  Problem problem = New(413, "body_too_large",
-                        fmt::format("The body may have at most {} bytes.", limit_bytes));
+  Problem problem =
+      New(413, "body_too_large", fmt::format("The body may have at most {} bytes.", limit_bytes));
   problem.extra["limit_bytes"] = limit_bytes;
   return problem;
 }
@@ -95,8 +96,7 @@ Problem HeaderTooLarge(std::size_t limit_bytes) {
 }
 
 Problem TransferCodingUnsupported() {
-  return New(501, "transfer_coding_unsupported",
-             "Only the transfer coding chunked is supported.");
+  return New(501, "transfer_coding_unsupported", "Only the transfer coding chunked is supported.");
 }
 
 Problem HttpVersionUnsupported() {

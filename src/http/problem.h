@@ -1,5 +1,6 @@
-// Errors on the wire: application/problem+json (RFC 9457). Every refusal of this service, http's own included, is built
-// here, so that a client can branch on `code`, `retryable` and `retry_same_key` and never on a text.
+// Errors on the wire: application/problem+json (RFC 9457). Every refusal of this service, http's
+// own included, is built here, so that a client can branch on `code`, `retryable` and
+// `retry_same_key` and never on a text.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -20,7 +21,8 @@ struct Problem {
   std::string detail;
   // The summary of the type; left out when empty.
   std::string title;
-  // Whether the same request may succeed later, and whether it may (and should) then carry the same idempotency key.
+  // Whether the same request may succeed later, and whether it may (and should) then carry the same
+  // idempotency key.
   bool retryable = false;
   bool retry_same_key = true;
   // The id of the operation that the answer is about.

@@ -1,6 +1,7 @@
 #include "http/request_parser.h"
 
-// Beast 1.81 asserts that five bytes are there when a last chunk arrives in pieces: a client that sends "0\r\n" and
+// Beast 1.81 asserts that five bytes are there when a last chunk arrives in pieces: a client that
+// sends "0\r\n" and
 // "\r" apart would end the process. Without the assertion it waits for more, as it should.
 #define BOOST_DISABLE_ASSERTS
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace beast_http = boost::beast::http;
 using BeastError = boost::beast::error_code;
 using BeastView = boost::beast::string_view;
 
-// A body is given this much at once; more only as its bytes arrive, so that announcing a length costs nothing here.
+// A body is given this much at once; more only as its bytes arrive, so that announcing a length
+// costs nothing here.
 constexpr std::size_t kFirstBodyReserve = 16 * 1024;
 
 std::string_view ToStd(BeastView view) { return {view.data(), view.size()}; }
@@ -194,7 +196,8 @@ class RequestParser::Impl final {
       return BadRequest("Content-Length must be one number.");
     }
     if (codings.empty()) return std::nullopt;
-    if (!lengths.empty()) return BadRequest("Content-Length and Transfer-Encoding exclude each other.");
+    if (!lengths.empty())
+      return BadRequest("Content-Length and Transfer-Encoding exclude each other.");
     if (!beast_->is_http11) return BadRequest("HTTP/1.0 has no Transfer-Encoding.");
     if (codings.size() > 1 || !EqualsIgnoringCase(codings[0], "chunked")) {
       return TransferCodingUnsupported();

@@ -1,5 +1,6 @@
-// Bytes to requests, one after another. What RFC 9112 lets a server tolerate and what request smuggling is made of is
-// refused: obsolete folding, bare line feeds, two lengths, both lengths and codings, unknown codings, two hosts.
+// Bytes to requests, one after another. What RFC 9112 lets a server tolerate and what request
+// smuggling is made of is refused: obsolete folding, bare line feeds, two lengths, both lengths and
+// codings, unknown codings, two hosts.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +36,15 @@ class RequestParser final {
   // Starts over for the next request.
   void Reset();
 
-  // Takes bytes from the front of `bytes` and returns how many; the rest is to come again, at the front, with more
-  // bytes behind it. Never needs more than `max_header_bytes` bytes at once. Precondition: the state is kHeader or
-  // kBody.
+  // Takes bytes from the front of `bytes` and returns how many; the rest is to come again, at the
+  // front, with more bytes behind it. Never needs more than `max_header_bytes` bytes at once.
+  // Precondition: the state is kHeader or kBody.
   std::size_t Feed(std::string_view bytes);
 
   State state() const;
-  // From kBody on all but the body; from kComplete on whole, and may be moved out. Everything from the header is
-  // decoded and checked; remote_address, path_params and request_id are not this class's.
+  // From kBody on all but the body; from kComplete on whole, and may be moved out. Everything from
+  // the header is decoded and checked; remote_address, path_params and request_id are not this
+  // class's.
   Request& request();
   // Precondition: kRefused.
   const Problem& refusal() const;

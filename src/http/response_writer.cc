@@ -13,8 +13,8 @@ namespace {
 
 // What only the server can know, so that a handler's word on it is dropped.
 bool IsServersOwn(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"content-length", "connection",        "date",
-                                                "x-request-id",   "transfer-encoding", "keep-alive"};
+  static constexpr std::string_view kNames[] = {
+      "content-length", "connection", "date", "x-request-id", "transfer-encoding", "keep-alive"};
   return std::ranges::any_of(kNames,
                              [&](std::string_view own) { return EqualsIgnoringCase(own, name); });
 }
@@ -60,12 +60,11 @@ std::string_view DateText::At(Time now) {
   const auto day = std::chrono::floor<std::chrono::days>(second);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(second - day);
-  text_ = fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-                      kDays[std::chrono::weekday(day).c_encoding()],
-                      static_cast<unsigned>(date.day()),
-                      kMonths[static_cast<unsigned>(date.month()) - 1],
-                      static_cast<int>(date.year()), clock.hours().count(),
-                      clock.minutes().count(), clock.seconds().count());
+  text_ =
+      fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                  kDays[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),
+                  kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+                  clock.hours().count(), clock.minutes().count(), clock.seconds().count());
   return text_;
 }
 

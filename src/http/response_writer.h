@@ -17,8 +17,9 @@ struct WireFacts {
   bool keeps_alive = true;
 };
 
-// Appends status line, headers and the empty line to `out`. Preconditions: the status is in 200..599 and every header
-// passes IsValidHeader. The body is the caller's to append, unless HasNoBody(status) or the method was HEAD.
+// Appends status line, headers and the empty line to `out`. Preconditions: the status is in
+// 200..599 and every header passes IsValidHeader. The body is the caller's to append, unless
+// HasNoBody(status) or the method was HEAD.
 void AppendHead(std::string& out, const Response& response, const WireFacts& facts);
 
 // 204 and 304 (RFC 9110 section 6.4.1).

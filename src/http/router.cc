@@ -41,8 +41,8 @@ std::optional<std::string> ParameterValue(std::string_view segment) {
   return std::move(*value);
 }
 
-// The end node of the first route shape that fits, literals first; null when none does. The depth of the recursion is
-// that of the templates, not of the request's path.
+// The end node of the first route shape that fits, literals first; null when none does. The depth
+// of the recursion is that of the templates, not of the request's path.
 template <typename Node>
 const Node* Descend(const Node& node, std::span<const std::string_view> segments) {
   if (segments.empty()) return node.routes.empty() ? nullptr : &node;
@@ -85,8 +85,7 @@ Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
-void Router::Add(std::string method, std::string path_template, HandlerMode mode,
-                 Handler handler) {
+void Router::Add(std::string method, std::string path_template, HandlerMode mode, Handler handler) {
   CHECK_MSG(IsToken(method) && method != "HEAD", method);
   CHECK_MSG(path_template.starts_with('/'), path_template);
   CHECK_MSG(handler != nullptr, path_template);

@@ -1,5 +1,5 @@
-// From method and path to handler. Paths are matched as sent: nothing is normalised, a literal segment matches byte for
-// byte, and only a parameter is decoded.
+// From method and path to handler. Paths are matched as sent: nothing is normalised, a literal
+// segment matches byte for byte, and only a parameter is decoded.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,8 @@ namespace vmonce::http {
 
 struct Route {
   std::string method;
-  // "/v1/vms/{id}": a segment is a literal or one parameter. Also the label of the route in metrics.
+  // "/v1/vms/{id}": a segment is a literal or one parameter. Also the label of the route in
+  // metrics.
   std::string path_template;
   HandlerMode mode;
   Handler handler;
@@ -29,8 +30,8 @@ class Router {
   Router(Router&&) noexcept;
   Router& operator=(Router&&) noexcept;
 
-  // Precondition: the template is well formed, and method and template (whatever its parameters are called) were not
-  // added before. GET serves HEAD too.
+  // Precondition: the template is well formed, and method and template (whatever its parameters are
+  // called) were not added before. GET serves HEAD too.
   void Add(std::string method, std::string path_template, HandlerMode mode, Handler handler);
 
   struct Match {
@@ -39,8 +40,8 @@ class Router {
     // "GET, HEAD, POST": what the path serves.
     std::string allow;
   };
-  // Fills request.path_params. A literal goes before a parameter. A parameter never matches an empty segment, nor one
-  // that decodes to ".", ".." or anything with a slash or backslash in it.
+  // Fills request.path_params. A literal goes before a parameter. A parameter never matches an
+  // empty segment, nor one that decodes to ".", ".." or anything with a slash or backslash in it.
   Match Find(Request& request) const;
 
   // In the order of Add.
