@@ -3,11 +3,14 @@
 // escaped, so a line stays a line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "base/clock.h"
@@ -50,8 +53,21 @@ class Logger {
   }
 };
 
-// Lines of at least `threshold` go to stderr.
+// Lines of at least `threshold` go to stderr, each in one write(2). A line that cannot be written
+// is lost.
 std::unique_ptr<Logger> NewStderrLogger(Clock& clock, LogLevel threshold);
+
+// The line as it is written, with its newline: `time` (RFC 3339, UTC, milliseconds), `level`,
+// `event`, then the fields in their order. It is one line, valid JSON and valid UTF-8 whatever the
+// values hold, and never longer than kMaxLogLineBytes: a value that would not fit is cut and ends
+// in an ellipsis; fields after it may be missing, which
+// `"truncated":true` tells.
+std::string FormatLogLine(Time time, LogLevel level, std::string_view event,
+                          std::span<const LogField> fields);
+
+// POSIX's smallest PIPE_BUF that Linux has: up to here one write(2) to a pipe is never mixed with
+// another's.
+inline constexpr std::size_t kMaxLogLineBytes = 4096;
 
 // Drops everything; for tests.
 std::unique_ptr<Logger> NewNullLogger();

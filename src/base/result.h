@@ -42,6 +42,12 @@ template <typename T>
 class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using std::expected<T, Error>::expected;
+
+  // The base's own operator would compare a Result with a Result as with a value, and not compile.
+  friend bool operator==(const Result& a, const Result& b) {
+    return static_cast<const std::expected<T, Error>&>(a) ==
+           static_cast<const std::expected<T, Error>&>(b);
+  }
 };
 
 using Status = Result<void>;
