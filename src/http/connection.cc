@@ -169,7 +169,7 @@ std::optional<Connection::Read> Connection::BeginBody() {
 
 Task<std::size_t> Connection::ReadSome() {
   IoError error;
-  const auto token = Into(error);
+  auto token = Into(error);
   const asio::mutable_buffers_1 buffer(input_.Prepare());
   const std::size_t count = co_await socket_.async_read_some(buffer, token);
   if (error || aborted_) co_return 0;
@@ -202,7 +202,7 @@ Task<void> Connection::WaitForAnswer() {
   Enter(Phase::kHandler);
   while (!answer_ && !aborted_) {
     IoError ignored;
-    const auto token = Into(ignored);
+    auto token = Into(ignored);
     co_await answer_signal_.async_wait(token);
   }
 }
@@ -274,7 +274,7 @@ Task<bool> Connection::FlushRest() {
   const Instant deadline = deadline_;
   Enter(Phase::kWriting);
   IoError error;
-  const auto token = Into(error);
+  auto token = Into(error);
   const std::array<asio::const_buffer, 2> unsent = Unsent();
   const std::size_t count = co_await asio::async_write(socket_, unsent, token);
   if (error || timed_out_ || aborted_) {

@@ -153,7 +153,7 @@ Task<void> Server::Core::Accept() {
   while (!state_.stopping) {
     Socket socket(loop_->context());
     IoError error;
-    const auto token = Into(error);
+    auto token = Into(error);
     co_await acceptor_.async_accept(socket, token);
     if (state_.stopping) co_return;
     if (!error) {
@@ -162,7 +162,7 @@ Task<void> Server::Core::Accept() {
       context_.logger.Warning("http_accept_failed", {{"cause", error.message()}});
       accept_pause_.expires_after(kAcceptPause);
       IoError ignored;
-      const auto pause_token = Into(ignored);
+      auto pause_token = Into(ignored);
       co_await accept_pause_.async_wait(pause_token);
     }
   }
@@ -194,7 +194,7 @@ Task<void> Server::Core::Tick() {
   while (!state_.stopping || !connections_.empty()) {
     tick_timer_.expires_after(TickOf(options_));
     IoError ignored;
-    const auto token = Into(ignored);
+    auto token = Into(ignored);
     co_await tick_timer_.async_wait(token);
     const Instant now = context_.clock.Monotonic();
     for (const auto& [id, connection] : connections_) {
