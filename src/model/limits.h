@@ -141,4 +141,26 @@ inline constexpr seconds kHttpIdleTimeout{
     75};  // Above what load balancers keep (60 s), so that they close first.
 inline constexpr seconds kHttpStopTimeout{10};
 
+// --- Client
+// ---------------------------------------------------------------------------------------------
+inline constexpr Milliseconds kClientConnect{5'000};   // A host that does not even answer the SYN.
+inline constexpr Milliseconds kClientAttempt{30'000};  // One try, besides what Prefer: wait asks.
+inline constexpr Milliseconds kClientBudget{120'000};  // All tries of one change: a restart fits.
+inline constexpr Milliseconds kClientReadBudget{10'000};  // All tries of a read: a person waits.
+inline constexpr Milliseconds kClientBackoffBase{200};
+inline constexpr Milliseconds kClientBackoffCap{10'000};
+inline constexpr int kClientAttempts = 500;          // A second bound, should a clock stand still.
+inline constexpr Milliseconds kClientWait{600'000};  // How long a command waits without --timeout.
+inline constexpr seconds kClientPreferWait{1};       // The first answer; then progress is shown.
+inline constexpr Milliseconds kClientPollFast{250};  // A tiny guest is ready in four seconds.
+inline constexpr Milliseconds kClientPollSlow{1'000};
+inline constexpr int kClientFastPolls = 40;  // Ten seconds; who waits longer sees seconds pass.
+inline constexpr std::size_t kClientAnswerBytes = 16 << 20;  // A page of a hundred VMs is 200 KiB.
+inline constexpr int kClientPages = 1'000;                   // Of one list: 100,000 VMs.
+inline constexpr std::size_t kClientIntents = 1'000;         // Unfinished intents looked through.
+inline constexpr hours kClientIntentReuse{24};    // An older one is continued only when asked for.
+inline constexpr hours kClientStaleTemporary{1};  // What a killed save left behind is removed then.
+inline constexpr std::size_t kClientConsoleTailLines = 12;   // Shown with a failure.
+inline constexpr std::size_t kClientConsoleBytes = 8 << 20;  // Read for that tail; consoles rotate.
+
 }  // namespace vmonce::model::limits
