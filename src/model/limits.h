@@ -57,7 +57,7 @@ inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
 
 // --- The ledger's files
 // ------------------------------------------------------------------------------------------
-inline constexpr int kLedgerReaders = 3;  // Reads take tens of microseconds; two cores.
+inline constexpr int kLedgerReaders = 3;              // Reads take tens of microseconds; two cores.
 inline constexpr int kLedgerPageCacheKib = 64 << 10;  // The indexes of a million records.
 inline constexpr std::size_t kCommitBatch = 64;  // Calls that share a commit; intake is one call.
 inline constexpr int kCheckpointPages = 1000;    // 4 MiB: SQLite's own default.

@@ -99,19 +99,39 @@ TEST(Delete, BeforeTheCreateBeganEndsWithNothing) {
   EXPECT_EQ(world.Audit(), "");
 }
 
-// A start whose answer is lost is applied while the delete goes on: it is found and taken away
-// again.
+// An earlier call took effect late, behind the delete's back: what it brought back is found and
+// taken away again.
 TEST(Delete, RemovesAMachineThatALateEffectBroughtBack) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  const hypervisor::SimulatedDomain domain = *world.host().Find(id);
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  int looks = 0;
+  world.faults().OnCall(SimulatedCall::kLook, [&] {
+    if (++looks == 1) world.host().Plant(domain);
+  });
+  world.RunUntilQuiet();
+  EXPECT_GE(looks, 2);
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// The create's worker died with a call out: nothing is believed gone before the settle time.
+TEST(Delete, WaitsForTheSettleTimeAfterACrash) {
   World world({.settle = Milliseconds(30'000)});
   const service::Outcome created = world.Create("key-1", "web");
-  Fault late;
-  late.apply_after = Milliseconds(5);
-  world.faults().Add(SimulatedCall::kDefine, late);
-  while (world.Step()) {
-  }
-  ASSERT_TRUE(world.Change(Kind::kDelete, created->vms.front().id).has_value());
+  const model::VmId id = created->vms.front().id;
+  world.crash().Arm(6, CrashPoint::When::kBefore);
+  EXPECT_THROW(while (world.Step()){}, Crash);
+  world.Restart();
+  const Time died = world.clock().Now();
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
   world.RunUntilQuiet(Milliseconds(600'000));
-  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kDeleted);
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_GE(*world.VmRow(id).deleted - died, Milliseconds(30'000));
+  EXPECT_EQ(world.Audit(), "");
 }
 
 TEST(Delete, NeverGivesUpAndTellsWhenItIsStuck) {

@@ -30,10 +30,11 @@ class NoObserver final : public engine::WorkObserver {
 }  // namespace
 
 hypervisor::Fault ChosenFaults::Next(hypervisor::SimulatedCall call,
-                                     const std::optional<model::VmId>&) {
+                                     const std::optional<model::VmId>& vm) {
   if (on_call_ && on_call_->first == call) on_call_->second();
   for (Chosen& chosen : faults_) {
     if (chosen.call != call || chosen.times == 0) continue;
+    if (chosen.vm && chosen.vm != vm) continue;
     --chosen.times;
     ++fired_;
     return chosen.fault;

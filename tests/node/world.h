@@ -67,8 +67,10 @@ class CrashPoint {
 // Faults for chosen calls, each for a number of times; and counts how often they fired.
 class ChosenFaults final : public hypervisor::FaultPlan {
  public:
-  void Add(hypervisor::SimulatedCall call, hypervisor::Fault fault, int times = 1) {
-    faults_.push_back({call, std::move(fault), times});
+  // `vm` absent: for whichever VM the call is about.
+  void Add(hypervisor::SimulatedCall call, hypervisor::Fault fault, int times = 1,
+           std::optional<model::VmId> vm = std::nullopt) {
+    faults_.push_back({call, std::move(fault), times, vm});
   }
   void Clear() { faults_.clear(); }
   int fired() const { return fired_; }
@@ -84,6 +86,7 @@ class ChosenFaults final : public hypervisor::FaultPlan {
     hypervisor::SimulatedCall call;
     hypervisor::Fault fault;
     int times;
+    std::optional<model::VmId> vm;
   };
   std::vector<Chosen> faults_;
   int fired_ = 0;
