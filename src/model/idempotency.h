@@ -23,28 +23,31 @@ struct IdempotencyKey {
 };
 
 // `lines` are the values of all Idempotency-Key header lines, as received. A quoted Structured
-// Field string (RFC 9651 section 3.3.3) and the bare token name the same key. No line at all is
-// std::nullopt. kInvalid, with the cause, for two lines, an empty or longer key than
-// limits::kKeyBytes, bytes outside printable ASCII, or junk after the quote.
+// Field string (RFC 9651 section 3.3.3) and the bare token name the same key. A key with spaces
+// must be quoted; white space around the value is none of it. No line at all is std::nullopt.
+// kInvalid, with a cause that does not repeat the key, for two lines, an empty or longer key than
+// limits::kKeyBytes, bytes outside printable ASCII, or junk after the quote, parameters included.
 Result<std::optional<IdempotencyKey>> ParseKey(std::span<const std::string_view> lines);
 
 Digest KeyHash(const IdempotencyKey& key);
 
 // For people: the first characters and "…", at most limits::kKeyPrefixBytes characters in all;
-// never the whole of a short key.
+// at most half of the key.
 std::string RedactedPrefix(const IdempotencyKey& key);
 
 inline constexpr int kFingerprintVersion = 1;
 
-// What a request asks, apart from how it is spelled.
+// What a request asks, apart from how it is spelled. All text is UTF-8 without U+0000, as
+// ParseStrictJson would demand.
 struct RequestImage {
   std::string method;
   std::string route;  // With path parameters filled in: "/v1/vms/0190…/start".
-  std::vector<std::pair<std::string, std::string>> query;  // Decoded, without dry_run; sorted here.
+  std::vector<std::pair<std::string, std::string>>
+      query;                // Decoded, without dry_run; put in order of the names here.
   boost::json::value body;  // As sent (ParseStrictJson's value); null when there is none.
 };
 
-// SHA-256 over the version and the canonical form of all of it.
+// SHA-256 over the canonical form of [version, method, route, query, body].
 Digest Fingerprint(const RequestImage& request);
 
 // What is kept beside the fingerprint, so that a later version still can compare field by field:
@@ -64,6 +67,9 @@ enum class KnownAnswer {
   kMismatch,       // 422.
 };
 
+// `fingerprint` is of the record's fingerprint_version. A failed batch is a new attempt when one of
+// its items may pass. Not known here: whether the user has deleted the VMs of a failed operation
+// since (then the answer is kCancelled's).
 KnownAnswer Decide(const Operation& record, const Digest& fingerprint);
 KnownAnswer Decide(const Tombstone& record, const Digest& fingerprint);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/sha256.h"
@@ -28,10 +29,12 @@ struct CreateIntent {
   bool operator==(const CreateIntent&) const = default;
 };
 
-// Canonical JSON with "version":1.
+// Canonical JSON with "version":1; every member is there, user_data_mac as null when there is none.
+// Equal intents give equal texts, different ones different texts.
 std::string Serialise(const CreateIntent& intent);
 
-// The names of a batch: `name`, or `name-0` … `name-(count-1)` when count > 1.
+// The names of a batch: `name`, or `name-0` … `name-(count-1)` when count > 1. The result may be
+// longer than a name may be; the last one is the longest.
 std::string ItemName(const std::string& name, int index, int count);
 
 // A name made from the VM's id, for a request that names none: "vm-" and the id's last 12

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/sha256.h"
 #include "model/ids.h"
@@ -34,7 +36,13 @@ std::string DomainName(const LedgerId& ledger, const VmId& vm);
 std::string DiskName(const LedgerId& ledger, const VmId& vm);
 std::string SeedName(const LedgerId& ledger, const VmId& vm);
 
-// Locally administered unicast (52:54:00 is QEMU's), from the VM id's random bits.
+// The exact inverses: std::nullopt for every name that the functions above do not make for this
+// ledger. A half-made disk under its temporary name is not a volume of ours either.
+std::optional<VmId> VmOfDomainName(const LedgerId& ledger, std::string_view name);
+std::optional<VmId> VmOfVolume(const LedgerId& ledger, std::string_view name);  // Disk or seed.
+
+// Locally administered unicast (52:54:00 is QEMU's), from the VM id's last 24
+// bits, which are chance.
 std::string MacAddress(const VmId& vm);
 
 }  // namespace vmonce::model

@@ -15,7 +15,11 @@
 namespace vmonce::model {
 
 // One row per code that any answer can carry: its HTTP status, title, and whether a retry, and a
-// retry with the same key, makes sense. The table is the documentation (docs/problems.md is held to
+// retry with the same key, makes sense.
+//   retryable       the same request, unmended, may succeed by waiting alone
+//   retry_same_key  the key was not consumed, or names what is still to come: a retry, mended or
+//                   not, carries the same key
+// The table is the documentation (docs/problems.md is held to
 // it by a test).
 struct ProblemKind {
   std::string_view code;
@@ -42,7 +46,7 @@ struct Problem {
   std::vector<FieldProblem> fields;
 };
 
-// Every code must be in the table: an unknown one is a bug (CHECK).
+// Every code must be in the table: an unknown one is a bug (CHECK). The reference is good forever.
 const ProblemKind& KindOf(std::string_view code);
 std::vector<ProblemKind> AllProblemKinds();
 

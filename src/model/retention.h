@@ -16,8 +16,11 @@ struct RetentionPolicy {
   std::chrono::hours outbox_retention = limits::kOutboxRetention;
 };
 
-// When the record becomes a tombstone. std::nullopt: not as things stand (unfinished, or a VM of it
-// lives). `last_gone` is when the last of its VMs was deleted, or absent while one still lives.
+// When the record becomes a tombstone. std::nullopt: not as things stand (unfinished, or a VM that
+// it created lives, be it in state `failed`). `last_gone` is when the last of its VMs was deleted,
+// or absent while one still lives. A create lives `retention` longer than its VMs, a delete
+// `retention` longer than its own end; all others have no resource of their own and live `key_ttl`.
+// Precondition: a finished operation has its time of end.
 std::optional<Time> RecordExpiry(const Operation& operation, std::optional<Time> last_gone,
                                  const RetentionPolicy& policy);
 

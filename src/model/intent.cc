@@ -1,0 +1,62 @@
+#include "model/intent.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "model/limits.h"
+
+namespace vmonce::model {
+namespace {
+
+constexpr int kIntentVersion = 1;
+
+bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+}  // namespace
+
+std::string Serialise(const CreateIntent& intent) {
+  boost::json::object json;
+  json["version"] = kIntentVersion;
+  json["name"] = intent.name;
+  json["image"] = intent.image;
+  json["count"] = intent.count;
+  json["cpus"] = intent.cpus;
+  json["memory_mib"] = intent.memory_mib;
+  json["disk_gib"] = intent.disk_gib;
+  json["hostname"] = intent.hostname;
+  json["ssh_keys"] = boost::json::array(intent.ssh_keys.begin(), intent.ssh_keys.end());
+  json["network"] = intent.network;
+  boost::json::object& labels = json["labels"].emplace_object();
+  for (const auto& [key, value] : intent.labels) labels[key] = value;
+  if (intent.user_data_mac) {
+    json["user_data_mac"] = ToHex(*intent.user_data_mac);
+  } else {
+    json["user_data_mac"] = nullptr;
+  }
+  return CanonicalJson(json);
+}
+
+std::string ItemName(const std::string& name, int index, int count) {
+  CHECK(index >= 0 && index < count);
+  return count == 1 ? name : fmt::format("{}-{}", name, index);
+}
+
+std::string GeneratedName(const VmId& vm) {
+  constexpr std::size_t kDigits = 12;
+  const std::string id = ToString(vm);
+  return "vm-" + id.substr(id.size() - kDigits);
+}
+
+bool IsValidName(std::string_view name) {
+  if (name.empty() || name.size() > limits::kNameBytes) return false;
+  for (const char c : name) {
+    if (!IsLetterOrDigit(c) && c != '-') return false;
+  }
+  return name.front() != '-' && name.back() != '-';
+}
+
+}  // namespace vmonce::model
