@@ -130,6 +130,44 @@ inline constexpr hours kTombstoneRetention{365 * 24};
 inline constexpr hours kKeyTtl{24};  // Records without a resource of their own: PATCH, power.
 inline constexpr hours kOutboxRetention{7 * 24};  // Without a sink, events are kept so long.
 
+// --- Configuration
+// ------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kConfigBytes = 1 << 20;  // Thousands of hosts and images fit.
+inline constexpr std::size_t kConfigMistakes = 20;    // What a person mends before the next try.
+inline constexpr std::size_t kConfigHosts = 256;      // Each has its own threads and connection.
+inline constexpr std::size_t kConfigImages = 1000;
+inline constexpr std::size_t kImageAliases = 32;
+inline constexpr std::size_t kCmdlineBytes = 2047;  // x86 Linux cuts a longer one silently.
+inline constexpr std::size_t kAllowedHosts = 64;
+inline constexpr int kWorkersMax = 256;  // A thread each.
+inline constexpr std::int64_t kMaxBacklogMax = 10'000'000;
+inline constexpr int kLedgerCacheMib = 64;  // The indexes of some hundred thousand operations.
+inline constexpr int kLedgerCacheMibMin = 1;
+inline constexpr int kLedgerCacheMibMax = 64 << 10;
+inline constexpr Milliseconds kLeaseTtlMin{500};  // Below, a busy disk alone loses leases.
+inline constexpr Milliseconds kLeaseTtlMax{600'000};
+inline constexpr Milliseconds kStopGraceMax{3'600'000};
+inline constexpr Milliseconds kReconcileEveryMin{100};  // A sweep lists the whole host.
+inline constexpr Milliseconds kReconcileEveryMax{3'600'000};
+inline constexpr hours kOrphanGraceMax{365 * 24};
+inline constexpr hours kRetentionMax{10 * 365 * 24};
+inline constexpr hours kKeyTtlMin{1};  // Clients retry for minutes.
+inline constexpr int kSimulatedLatencyMs = 60'000;
+inline constexpr int kHostCpusMax = 1 << 16;
+inline constexpr std::int64_t kHostMemoryMibMax = 1 << 30;
+inline constexpr std::int64_t kHostDiskGibMax = 1 << 30;
+inline constexpr std::int64_t kHostVmsMax = 100'000;
+// The default quota keeps a runaway script from filling a rack; one machine is full long before.
+inline constexpr std::int64_t kQuotaVms = 1'000;
+inline constexpr std::int64_t kQuotaCpus = 4'000;
+inline constexpr std::int64_t kQuotaMemoryMib = 4 << 20;
+inline constexpr std::int64_t kQuotaDiskGib = 100'000;
+inline constexpr std::int64_t kQuotaMax = 1LL << 40;  // Sums of them stay far from 2^63.
+
+// --- Metrics
+// ------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kMetricSeries = 512;  // Of one name; labels are few by design.
+
 // --- HTTP
 inline constexpr int kHttpPoolThreads =
     4;  // Blocking reads; SQLite answers in tens of microseconds.
