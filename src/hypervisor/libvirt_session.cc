@@ -1,6 +1,8 @@
 #include "hypervisor/libvirt_session.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "hypervisor/file_disks.h"
@@ -34,10 +36,20 @@ std::string VersionText(virConnectPtr connection) {
                      version % 1'000);
 }
 
-bool OffersKvm(virConnectPtr connection) {
+bool Offers(virConnectPtr connection, const char* type) {
   const LibvirtText capabilities(
-      virConnectGetDomainCapabilities(connection, nullptr, "x86_64", "pc", "kvm", 0));
+      virConnectGetDomainCapabilities(connection, nullptr, "x86_64", "pc", type, 0));
   return capabilities != nullptr;
+}
+
+// Why an embedded host does not open, where its text alone does not help.
+std::string Hint(HostKind kind) {
+  if (kind != HostKind::kEmbedded) return "";
+  if (geteuid() == 0 && getpwnam("libvirt-qemu") == nullptr) {
+    return " (as root, Debian's libvirt needs the user libvirt-qemu, even where it is not used: "
+           "useradd --system --no-create-home --shell /usr/sbin/nologin libvirt-qemu)";
+  }
+  return " (libvirt-daemon-driver-qemu must be installed, and a process has one root at most)";
 }
 
 }  // namespace
@@ -48,8 +60,8 @@ Result<std::shared_ptr<LibvirtSession>> LibvirtSession::Open(const LibvirtOption
   const virConnectPtr connection = virConnectOpen(options.uri.uri.c_str());
   if (connection == nullptr) {
     const LibvirtFault fault = LastFault();
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("libvirt {}: {}", options.uri.uri, fault.message));
+    return Fail(ErrorCode::kUnavailable, fmt::format("libvirt {}: {}{}", options.uri.uri,
+                                                     fault.message, Hint(options.uri.kind)));
   }
   auto session = std::make_shared<LibvirtSession>(options.uri.kind, connection, std::move(root));
   virConnectSetKeepAlive(connection, kKeepAliveSeconds, kKeepAliveCount);
@@ -85,10 +97,13 @@ Result<bool> LibvirtSession::CheckMarker(const model::HostMarker& marker,
 
 Result<DomainType> LibvirtSession::ChooseType(Accelerator accelerator, Logger& logger) const {
   if (kind_ == HostKind::kTest) return DomainType::kTest;
+  // Asked first, whatever is wanted: an embedded libvirt now spends seconds on finding out what
+  // QEMU can do, which the first machine would pay otherwise.
+  if (!Offers(connection_.get(), "qemu")) return LookFailed("QEMU on this host", LastFault());
   if (accelerator == Accelerator::kTcg) return DomainType::kTcg;
   KvmProbe probe{.is_usable = true};
   if (kind_ != HostKind::kRemoteDaemon) probe = ProbeKvm(model::limits::kKvmProbe);
-  if (probe.is_usable && !OffersKvm(connection_.get())) {
+  if (probe.is_usable && !Offers(connection_.get(), "kvm")) {
     probe = {.cause = "libvirt finds no QEMU with KVM there"};
   }
   if (probe.is_usable) return DomainType::kKvm;
@@ -109,7 +124,7 @@ Result<ports::HostFacts> LibvirtSession::Facts(DomainType type) const {
   const auto memory_mib = static_cast<std::int64_t>(node.memory / 1024);
   return ports::HostFacts{.hypervisor = VersionText(connection_.get()),
                           .accelerator = std::string(ToString(type)),
-                          .capacity = {.vms = memory_mib / model::limits::kMinMemoryMib,
+                          .capacity = {.vms = model::limits::kVmsPerHost,
                                        .cpus = static_cast<std::int64_t>(node.cpus),
                                        .memory_mib = memory_mib,
                                        .disk_gib = *disk}};

@@ -15,7 +15,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 // --- Keys and requests
-// -------------------------------------------------------------------------------------------
 inline constexpr std::size_t kKeyBytes =
     255;  // What the widest known client uses (Stripe's limit).
 inline constexpr std::size_t kKeyPrefixBytes =
@@ -44,7 +43,6 @@ inline constexpr seconds kPreferWait{120};    // The longest `Prefer: wait`; lon
 inline constexpr seconds kRetryAfterMax{60};  // Retry-After is always within [1 s, this].
 
 // --- Intake
-// ------------------------------------------------------------------------------------------------------
 inline constexpr std::size_t kIntakeBatch =
     256;  // Claims of one transaction: beyond it latency grows, not throughput.
 inline constexpr std::size_t kIntakeQueue =
@@ -53,9 +51,21 @@ inline constexpr std::int64_t kMaxBacklog =
     100'000;  // Accepted and unfinished operations (setting).
 inline constexpr std::size_t kReplayCacheEntries =
     100'000;  // About 20 MiB of what never changes about a key.
+inline constexpr std::size_t kDuplicateNotes =
+    10'000;  // Operations whose duplicates are told per flush.
+inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
+
+// --- The ledger's files
+// ------------------------------------------------------------------------------------------
+inline constexpr int kLedgerReaders = 3;              // Reads take tens of microseconds; two cores.
+inline constexpr int kLedgerPageCacheKib = 64 << 10;  // The indexes of a million records.
+inline constexpr std::size_t kCommitBatch = 64;  // Calls that share a commit; intake is one call.
+inline constexpr int kCheckpointPages = 1000;    // 4 MiB: SQLite's own default.
+inline constexpr int kWalPages = 16 << 10;  // 64 MiB: from here on the writer checkpoints itself.
+inline constexpr Milliseconds kLedgerBusy{2'000};  // A person's sqlite3 shell may hold the file.
+inline constexpr int kTimelineLines = 1000;  // Of one operation; lines of duplicates stop here.
 
 // --- Leases and work
-// ---------------------------------------------------------------------------------------------
 inline constexpr Milliseconds kLeaseTtl{15'000};  // A crashed replica's work waits at most so long.
 inline constexpr Milliseconds kLeaseRenewEvery{5'000};  // A third: two renewals may be lost.
 inline constexpr int kWorkers = 8;  // Blocking on hypervisor calls, not on the CPU.
@@ -74,7 +84,6 @@ inline constexpr Milliseconds kStopGrace{
     20'000};  // A guest has so long to shut down before it is forced (setting).
 
 // --- Hypervisor
-// --------------------------------------------------------------------------------------------------
 inline constexpr int kHostThreads = 6;  // Calls out to one host at once.
 inline constexpr Milliseconds kCallDeadline{
     60'000};  // Destroying a frozen QEMU took 12 s; 45 s is the least.
@@ -103,8 +112,13 @@ inline constexpr std::size_t kEmbedRootBytes =
 inline constexpr std::size_t kSimulatedHistory =
     4096;  // Changes of a simulated host that a lagging list can look back on.
 
+// --- Hosts
+inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
+inline constexpr int kCpuOvercommit =
+    4;  // Guests are idle most of the time; memory is not shared so.
+inline constexpr int kMemoryPercent = 85;  // The rest is the host's own and QEMU's overhead.
+
 // --- Reconciler and retention
-// ------------------------------------------------------------------------------------
 inline constexpr Milliseconds kReconcileEvery{30'000};
 inline constexpr Milliseconds kSweepEvery{60'000};
 inline constexpr hours kOrphanGrace{
@@ -112,7 +126,9 @@ inline constexpr hours kOrphanGrace{
 inline constexpr int kSweepRemovalsMin =
     3;  // A sweep that would remove more than max(this, 10 %) stops.
 inline constexpr int kSweepRemovalsPercent = 10;
-inline constexpr int kSweepRows = 500;       // Expired records per transaction.
+inline constexpr int kStraySightings =
+    2;                                  // A stray is acted on when seen in so many sweeps in a row.
+inline constexpr int kSweepRows = 500;  // Expired records per transaction.
 inline constexpr hours kRetention{30 * 24};  // After the VM's deletion (setting; at least a day).
 inline constexpr hours kRetentionMin{24};
 inline constexpr hours kTombstoneRetention{365 * 24};
@@ -120,7 +136,6 @@ inline constexpr hours kKeyTtl{24};  // Records without a resource of their own:
 inline constexpr hours kOutboxRetention{7 * 24};  // Without a sink, events are kept so long.
 
 // --- HTTP
-// --------------------------------------------------------------------------------------------------------
 inline constexpr int kHttpPoolThreads =
     4;  // Blocking reads; SQLite answers in tens of microseconds.
 inline constexpr std::size_t kHttpPoolQueue = 1024;

@@ -72,11 +72,13 @@ struct Item {
   ItemPhase phase = ItemPhase::kForward;
   // Forward: the step to run next. Undoing: the step to undo next; -1 when nothing is left to undo.
   int step = 0;
-  int failures = 0;  // Of this step in a row: times that nothing happened, whatever the cause.
+  int failures = 0;     // Of this step in a row: times that nothing happened, whatever the cause.
+  int blind_looks = 0;  // Looks in a row that got no answer.
   bool look_first =
       true;           // What is out there is not known for certain: look before the next effect.
   Time not_before{};  // Backoff: nothing is tried earlier.
   Time unsettled_until{};  // A call whose process died may still take effect until then.
+  std::string memo;        // A step's own note between two tries of it; empty when a step begins.
   std::optional<Failure> failure;
 
   bool operator==(const Item&) const = default;
@@ -131,7 +133,7 @@ struct Tombstone {
 // One line of the story of an operation.
 struct TimelineEntry {
   OperationId operation;
-  Time at{};            // Set by the ledger.
+  Time at{};            // By the ledger's clock; the ledger sets it when it is the epoch.
   std::string replica;  // Who did it.
   int attempt = 1;
   int index = -1;  // The item, or -1 for the whole operation.

@@ -1,0 +1,38 @@
+# The short way in; every target is one script. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help run build test check format clang-tidy clean clean-run
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+run: ## build, start the service, create one machine twice and see that it is one (VMONCE_PORT=8080)
+	@packaging/setup run
+	@packaging/build vmonce
+	@packaging/guest/build .run/guest
+	@packaging/demo
+
+build: ## build everything into build/
+	@packaging/setup run
+	@packaging/build
+
+test: ## install what the tests need, build, run every check and every test
+	@packaging/setup test
+	@tests/run all
+
+check: ## the developer's loop: format, style, warnings, unit tests
+	@packaging/setup test
+	@tests/run check
+
+format: ## let clang-format rewrite the sources
+	@packaging/setup test
+	@tools/format
+
+clang-tidy: ## run clang-tidy on the files that differ from main (minutes)
+	@packaging/setup test
+	@tools/clang_tidy
+
+clean: ## remove what was built; machines of `make run` and their state stay in .run/
+	@rm -rf build build-*
+
+clean-run: ## stop the machines of `make run` and remove .run/
+	@packaging/demo --clean

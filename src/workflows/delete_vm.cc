@@ -1,0 +1,151 @@
+#include "workflows/delete_vm.h"
+
+namespace vmonce::workflows {
+namespace {
+
+using engine::StepContext;
+using engine::StepResult;
+using model::Vm;
+
+class DeleteVm {
+ public:
+  explicit DeleteVm(const WorkflowParts& parts) : parts_(parts) {}
+
+  StepResult Destroy(const StepContext& context) const;
+  StepResult Undefine(const StepContext& context) const;
+  StepResult DeleteSeed(const StepContext& context) const;
+  StepResult DeleteDisk(const StepContext& context) const;
+  StepResult Verify(const StepContext& context) const;
+  StepResult Publish(const StepContext& context) const;
+
+  const WorkflowParts& parts() const { return parts_; }
+
+ private:
+  // Runs `call` on the VM's host. Done at once when the VM never had one, or when an operator
+  // declared it dead: what reappears there is an orphan. Something that is not ours (kConflict) is
+  // left alone.
+  template <typename Call>
+  StepResult OnHost(const StepContext& context, Call call) const;
+  Result<bool> IsDead(const model::HostId& id) const;
+
+  const WorkflowParts& parts_;
+};
+
+}  // namespace
+
+engine::Saga DeleteVmSaga(const WorkflowParts& parts) {
+  const DeleteVm remove(parts);
+  using Context = const StepContext&;
+  engine::Saga saga;
+  saga.kind = model::OperationKind::kDelete;
+  saga.may_fail = false;
+  const auto step = [remove](StepResult (DeleteVm::*method)(Context) const) {
+    return [remove, method](Context context) { return (remove.*method)(context); };
+  };
+  saga.steps = {
+      {"hold", Hold, nullptr},
+      {"stop", step(&DeleteVm::Destroy), nullptr},
+      {"undefine", step(&DeleteVm::Undefine), nullptr},
+      {"seed", step(&DeleteVm::DeleteSeed), nullptr},
+      {"disk", step(&DeleteVm::DeleteDisk), nullptr},
+      {"verify", step(&DeleteVm::Verify), nullptr},
+      {"publish", step(&DeleteVm::Publish), nullptr},
+  };
+  saga.is_settled = [remove](Context c) { return IsSettled(remove.parts(), c); };
+  saga.on_finished = [remove](const model::Operation& operation) {
+    return std::vector{OperationEvent(remove.parts(), operation)};
+  };
+  return saga;
+}
+
+namespace {
+
+StepResult DeleteVm::Destroy(const StepContext& context) const {
+  return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
+    return host.Destroy(vm.id, GuardOf(context));
+  });
+}
+
+StepResult DeleteVm::Undefine(const StepContext& context) const {
+  return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
+    return host.Undefine(vm.id, GuardOf(context));
+  });
+}
+
+StepResult DeleteVm::DeleteSeed(const StepContext& context) const {
+  return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
+    return host.DeleteSeed(vm.id, GuardOf(context));
+  });
+}
+
+StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
+  return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
+    return host.DeleteDisk(vm.id, GuardOf(context));
+  });
+}
+
+// Absence is a typed not-found, after every earlier call has returned and, where its process died,
+// after the settle time. A machine that is there again is deleted again.
+StepResult DeleteVm::Verify(const StepContext& context) const {
+  if (context.now < context.item.unsettled_until) {
+    return StepResult::Again(context.item.unsettled_until - context.now, {},
+                             "an earlier call may still take effect");
+  }
+  if (!IsSettled(parts_, context)) {
+    return StepResult::Again(parts_.settings.observe_every, {}, {});
+  }
+  StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
+    const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm.id);
+    if (!seen) return std::unexpected(seen.error());
+    if (!seen->has_value() || !IsOurs(parts_, **seen, vm)) return {};
+    return Fail(ErrorCode::kUnknown, "the domain is there again");
+  });
+  if (result.kind == StepResult::Kind::kUnknown) result.kind = StepResult::Kind::kRewind;
+  return result;
+}
+
+StepResult DeleteVm::Publish(const StepContext& context) const {
+  const Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return StepResult::From(vm.error());
+  StepResult result = StepResult::Done();
+  ports::VmChange change;
+  change.vm = vm->id;
+  change.state = model::VmState::kDeleted;
+  change.observed = model::Observed::kAbsent;
+  change.release_host = true;
+  change.release_reservation = true;
+  change.release_hold = true;
+  result.changes.push_back(std::move(change));
+  result.events.push_back(VmEvent(parts_, "vm.deleted", *vm, context.operation.id));
+  return result;
+}
+
+template <typename Call>
+StepResult DeleteVm::OnHost(const StepContext& context, Call call) const {
+  const Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return StepResult::From(vm.error());
+  if (!vm->host) return StepResult::Done("it was never placed");
+  const Result<bool> is_dead = IsDead(*vm->host);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  if (*is_dead) return StepResult::Done("its host is declared dead");
+  const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
+  if (!host) return StepResult::From(host.error());
+  const Status done = call(**host, *vm);
+  if (done) return StepResult::Done();
+  if (done.error().code == ErrorCode::kConflict) {
+    // Undefine says so of a machine that still runs, too: verify finds it and starts over.
+    return StepResult::Done("left alone: " + done.error().detail);
+  }
+  // Every effect here converges, so an unknown outcome is simply tried again.
+  return StepResult::From(done.error());
+}
+
+Result<bool> DeleteVm::IsDead(const model::HostId& id) const {
+  const Result<std::vector<model::Host>> hosts = parts_.ledger.Hosts();
+  if (!hosts) return Fail(ErrorCode::kUnavailable, "the ledger: " + hosts.error().detail);
+  const auto found = std::ranges::find(*hosts, id, &model::Host::id);
+  return found != hosts->end() && found->state == model::HostState::kDead;
+}
+
+}  // namespace
+}  // namespace vmonce::workflows

@@ -1,0 +1,123 @@
+#include "workflows/fleet.h"
+
+#include "base/check.h"
+#include "model/limits.h"
+
+namespace vmonce::workflows {
+namespace {
+
+model::Resources UsableCapacity(const model::Resources& machine) {
+  return {
+      .vms = model::limits::kVmsPerHost,
+      .cpus = machine.cpus * model::limits::kCpuOvercommit,
+      .memory_mib = machine.memory_mib * model::limits::kMemoryPercent / 100,
+      .disk_gib = machine.disk_gib,
+  };
+}
+
+}  // namespace
+
+Fleet::Fleet(ports::Ledger& ledger, Threads& threads, Logger& logger)
+    : ledger_(ledger), logger_(logger), monitor_(threads.NewMonitor()) {}
+
+void Fleet::Add(HostPlan plan, std::unique_ptr<ports::Hypervisor> hypervisor) {
+  const model::HostId id = plan.id;
+  Member member{std::move(plan), std::move(hypervisor), {id, false, std::nullopt, "not connected"}};
+  CHECK_MSG(members_.emplace(id, std::move(member)).second, "two hosts of one id");
+}
+
+Status Fleet::Connect(const model::HostId& id) {
+  const auto found = members_.find(id);
+  CHECK(found != members_.end());
+  const Member& member = found->second;
+
+  const Result<std::vector<model::Host>> rows = ledger_.Hosts();
+  if (!rows) return std::unexpected(rows.error());
+  const auto row = std::ranges::find(*rows, id, &model::Host::id);
+  const bool is_registered = row != rows->end() && row->is_registered;
+
+  const Result<ports::HostFacts> facts = member.hypervisor->Connect(
+      {ledger_.Id(), id},
+      is_registered ? ports::MarkerPolicy::kRequire : ports::MarkerPolicy::kWriteIfNone);
+  if (!facts) {
+    SetStatus(id, {id, false, std::nullopt, facts.error().detail});
+    return Context("host " + id.value, facts.error());
+  }
+  if (const Status registered = Register(member.plan, *facts, is_registered); !registered) {
+    return registered;
+  }
+  SetStatus(id, {id, true, *facts, ""});
+  return {};
+}
+
+Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered) {
+  model::Host host;
+  host.id = plan.id;
+  host.uri = plan.uri;
+  host.capacity = plan.capacity.value_or(UsableCapacity(facts.capacity));
+  if (const Status put = ledger_.PutHost(host); !put) return put;
+  if (is_registered) return {};
+  return ledger_.MarkRegistered(plan.id);
+}
+
+void Fleet::SetStatus(const model::HostId& id, HostStatus status) {
+  bool was_reachable = false;
+  {
+    MonitorLock lock(*monitor_);
+    HostStatus& held = members_.at(id).status;
+    was_reachable = held.is_reachable;
+    held = status;
+  }
+  if (status.is_reachable == was_reachable) return;
+  if (status.is_reachable) {
+    logger_.Info("host_connected", {{"host", id.value},
+                                    {"hypervisor", status.facts->hypervisor},
+                                    {"accelerator", status.facts->accelerator}});
+  } else {
+    logger_.Warning("host_unreachable", {{"host", id.value}, {"cause", status.problem}});
+  }
+}
+
+ports::Hypervisor* Fleet::Find(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : found->second.hypervisor.get();
+}
+
+std::vector<model::HostId> Fleet::Ids() const {
+  std::vector<model::HostId> ids;
+  for (const auto& [id, member] : members_) ids.push_back(id);
+  return ids;
+}
+
+std::string Fleet::UriOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  return found == members_.end() ? "" : found->second.plan.uri;
+}
+
+HostStatus Fleet::StatusOf(const model::HostId& id) const {
+  MonitorLock lock(*monitor_);
+  const auto found = members_.find(id);
+  if (found == members_.end()) return {id, false, std::nullopt, "not in the configuration"};
+  return found->second.status;
+}
+
+Result<std::vector<model::Candidate>> Fleet::Candidates() const {
+  Result<std::vector<model::Host>> rows = ledger_.Hosts();
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<model::Candidate> candidates;
+  for (model::Host& host : *rows) {
+    const bool is_reachable = StatusOf(host.id).is_reachable;
+    candidates.push_back({std::move(host), is_reachable});
+  }
+  return candidates;
+}
+
+Milliseconds Fleet::SettleTime() const {
+  Milliseconds longest{0};
+  for (const auto& [id, member] : members_) {
+    longest = std::max(longest, member.hypervisor->SettleTime());
+  }
+  return longest;
+}
+
+}  // namespace vmonce::workflows

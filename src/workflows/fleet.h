@@ -1,0 +1,76 @@
+// The hosts as this process reaches them: one hypervisor door each, whether it answers, and who it
+// says it is.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/threads.h"
+#include "model/host.h"
+#include "model/placement.h"
+#include "ports/hypervisor.h"
+#include "ports/ledger.h"
+
+namespace vmonce::workflows {
+
+// What the configuration says of a host.
+struct HostPlan {
+  model::HostId id;
+  std::string uri;
+  std::optional<model::Resources>
+      capacity;  // Absent: what the hypervisor tells, times the overcommit.
+};
+
+struct HostStatus {
+  model::HostId id;
+  bool is_reachable = false;
+  std::optional<ports::HostFacts> facts;  // Of the last connection.
+  std::string problem;                    // Why it is not reachable.
+};
+
+// Thread-safe after the last Add().
+class Fleet {
+ public:
+  Fleet(ports::Ledger& ledger, Threads& threads, Logger& logger);
+
+  void Add(HostPlan plan, std::unique_ptr<ports::Hypervisor> hypervisor);
+
+  // Connects and proves the host's identity; registers it in the ledger the first time. Also what
+  // finds out that a host answers again. A host whose URI shows another host's marker stays
+  // unreachable (kConflict).
+  Status Connect(const model::HostId& id);
+
+  // nullptr: no such host in the configuration (any more).
+  ports::Hypervisor* Find(const model::HostId& id) const;
+  std::vector<model::HostId> Ids() const;
+  std::string UriOf(const model::HostId& id) const;
+  HostStatus StatusOf(const model::HostId& id) const;
+  // The ledger's hosts with what is known here of their reachability.
+  Result<std::vector<model::Candidate>> Candidates() const;
+
+  // Of the slowest host.
+  Milliseconds SettleTime() const;
+
+ private:
+  struct Member {
+    HostPlan plan;
+    std::unique_ptr<ports::Hypervisor> hypervisor;
+    HostStatus status;
+  };
+
+  Status Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered);
+  void SetStatus(const model::HostId& id, HostStatus status);
+
+  ports::Ledger& ledger_;
+  Logger& logger_;
+  std::unique_ptr<Monitor> monitor_;
+  // The map and the plans never change after the last Add(); the statuses do.
+  std::map<model::HostId, Member> members_;
+};
+
+}  // namespace vmonce::workflows

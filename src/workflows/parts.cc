@@ -1,0 +1,93 @@
+#include "workflows/parts.h"
+
+#include <boost/json.hpp>
+
+namespace vmonce::workflows {
+
+model::VmId SubjectOf(const engine::StepContext& context) { return {context.item.subject}; }
+
+Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context) {
+  Result<std::optional<model::Vm>> vm = parts.ledger.GetVm(SubjectOf(context));
+  // Nothing outside has happened when the ledger cannot be read.
+  if (!vm) return Fail(ErrorCode::kUnavailable, "the ledger: " + vm.error().detail);
+  if (!vm->has_value()) {
+    return Fail(ErrorCode::kInternal, "no row for the VM " + ToString(SubjectOf(context)));
+  }
+  return std::move(**vm);
+}
+
+Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm) {
+  if (!vm.host) return Fail(ErrorCode::kInternal, "the VM has no host yet");
+  ports::Hypervisor* hypervisor = parts.fleet.Find(*vm.host);
+  if (hypervisor == nullptr) {
+    return Fail(ErrorCode::kUnavailable,
+                "host " + vm.host->value + " is not in the configuration any more");
+  }
+  return hypervisor;
+}
+
+ports::EffectGuard GuardOf(const engine::StepContext& context) {
+  return {context.lease.fence(), context.lease.deadline()};
+}
+
+model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,
+                     const model::OperationId& operation) {
+  boost::json::object data;
+  data["vm"] = ToString(vm.id);
+  data["name"] = vm.name;
+  data["operation"] = ToString(operation);
+  if (vm.host) data["host"] = vm.host->value;
+  model::Event event;
+  event.id = NewUuidV7(parts.clock, parts.random);
+  event.type = type;
+  event.project = vm.project;
+  event.subject = ToString(vm.id);
+  event.data = boost::json::serialize(data);
+  return event;
+}
+
+model::Event OperationEvent(const WorkflowParts& parts, const model::Operation& operation) {
+  boost::json::object data;
+  data["operation"] = ToString(operation.id);
+  data["kind"] = ToString(operation.kind);
+  data["state"] = ToString(operation.state);
+  data["attempt"] = operation.attempt;
+  if (operation.failure) data["code"] = operation.failure->code;
+  model::Event event;
+  event.id = NewUuidV7(parts.clock, parts.random);
+  event.type = "operation." + std::string(ToString(operation.state));
+  event.project = operation.project;
+  event.subject = ToString(operation.id);
+  event.data = boost::json::serialize(data);
+  return event;
+}
+
+bool IsOurs(const WorkflowParts& parts, const ports::DomainSighting& seen, const model::Vm& vm) {
+  return seen.label && seen.label->ledger == parts.ledger.Id() &&
+         seen.label->operation == vm.operation && seen.label->index == vm.index;
+}
+
+bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context) {
+  const Result<model::Vm> vm = LoadVm(parts, context);
+  if (!vm) return false;
+  if (!vm->host) return true;
+  const ports::Hypervisor* hypervisor = parts.fleet.Find(*vm->host);
+  return hypervisor == nullptr || hypervisor->CallsOut(vm->id) == 0;
+}
+
+Result<bool> IsMarked(const WorkflowParts& parts, const engine::StepContext& context) {
+  const Result<model::Vm> vm = LoadVm(parts, context);
+  if (!vm) return std::unexpected(vm.error());
+  return vm->delete_operation.has_value() && *vm->delete_operation != context.operation.id;
+}
+
+engine::StepResult Hold(const engine::StepContext& context) {
+  engine::StepResult result = engine::StepResult::Done();
+  ports::VmChange change;
+  change.vm = SubjectOf(context);
+  change.take_hold = true;
+  result.changes.push_back(std::move(change));
+  return result;
+}
+
+}  // namespace vmonce::workflows

@@ -1,0 +1,63 @@
+// What the workflows are built of, and the few things they all do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/seal.h"
+#include "engine/saga.h"
+#include "model/vm.h"
+#include "ports/hypervisor.h"
+#include "ports/ledger.h"
+#include "workflows/fleet.h"
+
+namespace vmonce::workflows {
+
+struct WorkflowSettings {
+  Milliseconds stop_grace{};     // A guest has so long to shut down before it is forced.
+  Milliseconds observe_every{};  // While it does.
+};
+
+// All of it outlives the workflows.
+struct WorkflowParts {
+  ports::Ledger& ledger;
+  Fleet& fleet;
+  const Sealer& sealer;
+  Clock& clock;
+  Random& random;
+  WorkflowSettings settings;
+};
+
+model::VmId SubjectOf(const engine::StepContext& context);
+
+// The VM's row now. A row that is not there is kInternal: rows outlive their operations.
+Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context);
+
+// The door to the VM's host. kUnavailable when the configuration no longer has that host.
+Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
+
+ports::EffectGuard GuardOf(const engine::StepContext& context);
+
+// An event about a VM: its id, state, operation and host, no secrets.
+model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,
+                     const model::OperationId& operation);
+model::Event OperationEvent(const WorkflowParts& parts, const model::Operation& operation);
+
+// True when `seen` carries this ledger's label for this very VM's creating operation.
+bool IsOurs(const WorkflowParts& parts, const ports::DomainSighting& seen, const model::Vm& vm);
+
+// True when no call for the VM is out on its host in this process.
+bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context);
+
+// True when another operation has marked the VM for deletion.
+Result<bool> IsMarked(const WorkflowParts& parts, const engine::StepContext& context);
+
+// A step that takes the VM for this operation alone; waits while another holds it.
+engine::StepResult Hold(const engine::StepContext& context);
+
+}  // namespace vmonce::workflows

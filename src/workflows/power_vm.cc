@@ -1,0 +1,190 @@
+#include "workflows/power_vm.h"
+
+#include <boost/json.hpp>
+#include <charconv>
+
+#include "base/json.h"
+
+namespace vmonce::workflows {
+namespace {
+
+using engine::StepContext;
+using engine::StepResult;
+using model::Vm;
+
+class PowerVm {
+ public:
+  explicit PowerVm(const WorkflowParts& parts) : parts_(parts) {}
+
+  StepResult Start(const StepContext& context) const;
+  StepResult Stop(const StepContext& context) const;
+  StepResult Reboot(const StepContext& context) const;
+  StepResult Publish(const StepContext& context, model::Observed observed) const;
+
+  // The saga of `kind` with `effect` between hold and publish.
+  engine::Saga Saga(model::OperationKind kind, engine::Step effect, model::Observed after) const;
+
+ private:
+  struct Target {
+    Vm vm;
+    ports::Hypervisor* host;
+  };
+  Result<Target> Find(const StepContext& context) const;
+  // kNotFound means the machine is missing: told, never re-created.
+  static StepResult From(const Status& status);
+
+  const WorkflowParts& parts_;
+};
+
+// The memo of a stop: when the guest was asked, in Unix milliseconds.
+std::optional<Time> ParseAsked(const std::string& memo) {
+  std::int64_t ms = 0;
+  const auto [end, error] = std::from_chars(memo.data(), memo.data() + memo.size(), ms);
+  if (error != std::errc() || end != memo.data() + memo.size()) return std::nullopt;
+  return FromUnixMs(ms);
+}
+
+}  // namespace
+
+std::string Serialise(const StopIntent& intent) {
+  return boost::json::serialize(boost::json::object{{"force", intent.force}});
+}
+
+StopIntent ParseStopIntent(std::string_view intent) {
+  const Result<boost::json::value> value = ParseStrictJson(intent);
+  if (!value || !value->is_object()) return {};
+  const boost::json::value* force = value->as_object().if_contains("force");
+  return {force != nullptr && force->is_bool() && force->as_bool()};
+}
+
+engine::Saga StartVmSaga(const WorkflowParts& parts) {
+  const PowerVm power(parts);
+  engine::Step start{"start", [power](const StepContext& c) { return power.Start(c); }, nullptr};
+  return power.Saga(model::OperationKind::kStart, std::move(start), model::Observed::kRunning);
+}
+
+engine::Saga StopVmSaga(const WorkflowParts& parts) {
+  const PowerVm power(parts);
+  engine::Step stop{"stop", [power](const StepContext& c) { return power.Stop(c); }, nullptr};
+  return power.Saga(model::OperationKind::kStop, std::move(stop), model::Observed::kStopped);
+}
+
+engine::Saga RebootVmSaga(const WorkflowParts& parts) {
+  const PowerVm power(parts);
+  engine::Step reboot{"reboot", [power](const StepContext& c) { return power.Reboot(c); }, nullptr};
+  return power.Saga(model::OperationKind::kReboot, std::move(reboot), model::Observed::kRunning);
+}
+
+namespace {
+
+engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
+                           model::Observed after) const {
+  const PowerVm power = *this;
+  const WorkflowParts& parts = parts_;
+  engine::Saga saga;
+  saga.kind = kind;
+  saga.steps = {
+      {"hold", Hold, nullptr},
+      std::move(effect),
+      {"publish", [power, after](const StepContext& c) { return power.Publish(c, after); },
+       nullptr},
+  };
+  saga.is_marked = [&parts](const StepContext& c) { return IsMarked(parts, c); };
+  saga.is_settled = [&parts](const StepContext& c) { return IsSettled(parts, c); };
+  const auto let_go = [](const StepContext& c) {
+    engine::Closing closing;
+    ports::VmChange change;
+    change.vm = SubjectOf(c);
+    change.release_hold = true;
+    closing.changes.push_back(std::move(change));
+    return closing;
+  };
+  saga.on_failed = [let_go](const StepContext& c, const model::Failure&) { return let_go(c); };
+  saga.on_cancelled = let_go;
+  saga.on_finished = [&parts](const model::Operation& operation) {
+    return std::vector{OperationEvent(parts, operation)};
+  };
+  return saga;
+}
+
+StepResult PowerVm::Start(const StepContext& context) const {
+  const Result<Target> target = Find(context);
+  if (!target) return StepResult::From(target.error());
+  return From(target->host->Start(target->vm.id, GuardOf(context)));
+}
+
+// Asks the guest once, then watches; after the grace it is powered off.
+StepResult PowerVm::Stop(const StepContext& context) const {
+  const Result<Target> target = Find(context);
+  if (!target) return StepResult::From(target.error());
+  ports::Hypervisor& host = *target->host;
+  const model::VmId& vm = target->vm.id;
+
+  if (ParseStopIntent(context.operation.intent).force)
+    return From(host.Destroy(vm, GuardOf(context)));
+
+  const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm);
+  if (!seen) return StepResult::Unavailable("hypervisor_unavailable", seen.error().detail);
+  if (!seen->has_value()) return From(Fail(ErrorCode::kNotFound, "no such domain"));
+  if ((*seen)->power == model::Observed::kStopped) return StepResult::Done();
+
+  const std::optional<Time> asked = ParseAsked(context.item.memo);
+  if (!asked) {
+    const Status status = host.Shutdown(vm, GuardOf(context));
+    if (!status && status.error().code != ErrorCode::kConflict) return From(status);
+    return StepResult::Again(parts_.settings.observe_every, std::to_string(ToUnixMs(context.now)),
+                             "asked the guest to shut down");
+  }
+  if (context.now - *asked < parts_.settings.stop_grace) {
+    return StepResult::Again(parts_.settings.observe_every, context.item.memo);
+  }
+  StepResult forced = From(host.Destroy(vm, GuardOf(context)));
+  if (forced.kind == StepResult::Kind::kDone)
+    forced.detail = "the guest did not shut down in time; powered off";
+  return forced;
+}
+
+StepResult PowerVm::Reboot(const StepContext& context) const {
+  const Result<Target> target = Find(context);
+  if (!target) return StepResult::From(target.error());
+  Status status = target->host->Reboot(target->vm.id, GuardOf(context));
+  // A machine that is off is rebooted by starting it.
+  if (!status && status.error().code == ErrorCode::kConflict) {
+    status = target->host->Start(target->vm.id, GuardOf(context));
+  }
+  return From(status);
+}
+
+StepResult PowerVm::Publish(const StepContext& context, model::Observed observed) const {
+  const Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return StepResult::From(vm.error());
+  StepResult result = StepResult::Done();
+  ports::VmChange change;
+  change.vm = vm->id;
+  change.observed = observed;
+  change.release_hold = true;
+  result.changes.push_back(std::move(change));
+  const std::string_view type = observed == model::Observed::kRunning ? "vm.started" : "vm.stopped";
+  result.events.push_back(VmEvent(parts_, type, *vm, context.operation.id));
+  return result;
+}
+
+Result<PowerVm::Target> PowerVm::Find(const StepContext& context) const {
+  Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return std::unexpected(vm.error());
+  const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
+  if (!host) return std::unexpected(host.error());
+  return Target{std::move(*vm), *host};
+}
+
+StepResult PowerVm::From(const Status& status) {
+  if (status) return StepResult::Done();
+  if (status.error().code == ErrorCode::kNotFound) {
+    return StepResult::Refused("vm_missing",
+                               "the host has no such machine; the reconciler will tell");
+  }
+  return StepResult::From(status.error());
+}
+
+}  // namespace
+}  // namespace vmonce::workflows
