@@ -102,6 +102,11 @@ inline constexpr Milliseconds kToolDeadline{
 inline constexpr std::size_t kToolOutputBytes = 64 << 10;
 inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
 inline constexpr std::size_t kMarkerBytes = 4 << 10;
+
+inline constexpr std::size_t kConsoleFileBytes =
+    16 << 20;  // Kept of a guest's serial output; beyond it the oldest half goes.
+inline constexpr std::size_t kSeedBytes =
+    8 << 20;  // A seed image: user data, keys and an ISO 9660 file system around them.
 inline constexpr std::size_t kEmbedRootBytes =
     48;  // Sockets beneath it may have 107 bytes; libvirt adds up to 59.
 inline constexpr std::size_t kSimulatedHistory =
