@@ -51,6 +51,19 @@ inline constexpr std::int64_t kMaxBacklog =
     100'000;  // Accepted and unfinished operations (setting).
 inline constexpr std::size_t kReplayCacheEntries =
     100'000;  // About 20 MiB of what never changes about a key.
+inline constexpr std::size_t kDuplicateNotes =
+    10'000;  // Operations whose duplicates are told per flush.
+inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
+
+// --- The ledger's files
+// ------------------------------------------------------------------------------------------
+inline constexpr int kLedgerReaders = 3;  // Reads take tens of microseconds; two cores.
+inline constexpr int kLedgerPageCacheKib = 64 << 10;  // The indexes of a million records.
+inline constexpr std::size_t kCommitBatch = 64;  // Calls that share a commit; intake is one call.
+inline constexpr int kCheckpointPages = 1000;    // 4 MiB: SQLite's own default.
+inline constexpr int kWalPages = 16 << 10;  // 64 MiB: from here on the writer checkpoints itself.
+inline constexpr Milliseconds kLedgerBusy{2'000};  // A person's sqlite3 shell may hold the file.
+inline constexpr int kTimelineLines = 1000;  // Of one operation; lines of duplicates stop here.
 
 // --- Leases and work
 inline constexpr Milliseconds kLeaseTtl{15'000};  // A crashed replica's work waits at most so long.
