@@ -102,6 +102,10 @@ inline constexpr Milliseconds kToolDeadline{
 inline constexpr std::size_t kToolOutputBytes = 64 << 10;
 inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
 inline constexpr std::size_t kMarkerBytes = 4 << 10;
+inline constexpr std::size_t kEmbedRootBytes =
+    48;  // Sockets beneath it may have 107 bytes; libvirt adds up to 59.
+inline constexpr std::size_t kSimulatedHistory =
+    4096;  // Changes of a simulated host that a lagging list can look back on.
 
 // --- Hosts
 inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
