@@ -56,13 +56,13 @@ TEST_F(CommandLine, GivesEveryProblemItsExitCode) {
 }
 
 TEST_F(CommandLine, TellsThatTheServerIsNotReached) {
-  Expect("GET /v1/images?limit=100", {FakeTransport::Refused()});
+  Expect("GET /v1/images", {FakeTransport::Refused()});
   EXPECT_EQ(Run({"images"}), 3);
   EXPECT_TRUE(Said("repair: start it with `vmonce serve`")) << terminal_.err;
 }
 
 TEST_F(CommandLine, ARedirectIsNotFollowed) {
-  Expect("GET /v1/images?limit=100", {client::HttpResponse{302, {{"location", "http://x/"}}, ""}});
+  Expect("GET /v1/images", {client::HttpResponse{302, {{"location", "http://x/"}}, ""}});
   EXPECT_EQ(Run({"images"}), 1);
   EXPECT_EQ(transport_.requests.size(), 1u);
 }
@@ -90,7 +90,7 @@ TEST_F(CommandLine, HelpGoesToStdoutAndTellsTheExitCodes) {
 }
 
 TEST_F(CommandLine, TakesGlobalFlagsBeforeAndAfterTheCommand) {
-  Expect("GET /v1/images?limit=100",
+  Expect("GET /v1/images",
          {FakeTransport::Json(200, R"({"items":[{"name":"tiny","kind":"kernel","aliases":[]}]})")});
   EXPECT_EQ(Run({"-o", "name", "images"}), 0);
   EXPECT_EQ(terminal_.out, "tiny\n");
@@ -107,6 +107,15 @@ TEST_F(CommandLine, ListsAllPages) {
              fmt::format(R"({{"items":[{}],"next":null}})", VmJson("ready", "b", "vm-2")));
   EXPECT_EQ(Run({"list", "--state", "ready", "--label", "a=1", "-o", "name"}), 0);
   EXPECT_EQ(terminal_.out, "web\nb\n");
+}
+
+TEST_F(CommandLine, ListLeavesDeletedVmsOutUnlessAsked) {
+  ExpectJson("GET /v1/vms?limit=100", 200,
+             fmt::format(R"({{"items":[{},{}]}})", VmJson("ready"), VmJson("deleted", "old")));
+  EXPECT_EQ(Run({"list", "-o", "name"}), 0);
+  EXPECT_EQ(terminal_.out, "web\n");
+  EXPECT_EQ(Run({"list", "--all", "-o", "name"}), 0);
+  EXPECT_EQ(terminal_.out, "web\nold\n");
 }
 
 // report 125
@@ -250,7 +259,7 @@ TEST_F(CommandLine, WaitEndsWithFourWhenItsTimeIsOver) {
 }
 
 TEST_F(CommandLine, ReconcilePrintsTheReport) {
-  ExpectJson("POST /v1/reconcile", 200, R"({"hosts":[{"host":"local","domains":3,"adopted":1}]})");
+  ExpectJson("POST /v1/reconcile", 200, R"({"hosts":[{"host":"local","domains":3,"ours":1}]})");
   EXPECT_EQ(Run({"reconcile"}), 0);
   EXPECT_TRUE(Printed("local  3        1")) << terminal_.out;
   ExpectJson("POST /v1/reconcile", 202, R"({"started":true})");
@@ -259,7 +268,7 @@ TEST_F(CommandLine, ReconcilePrintsTheReport) {
 
 TEST_F(CommandLine, UsesTheServerOfTheEnvironment) {
   environment_["VMONCE_URL"] = "http://127.0.0.1:8080/";
-  ExpectJson("GET /v1/hosts?limit=100", 200, R"({"items":[{"id":"local","state":"up"}]})");
+  ExpectJson("GET /v1/hosts", 200, R"({"items":[{"id":"local","state":"up"}]})");
   EXPECT_EQ(Run({"hosts"}), 0);
   environment_["VMONCE_URL"] = "nonsense";
   EXPECT_EQ(Run({"hosts"}), 2);

@@ -61,7 +61,7 @@ TEST_F(Create, RedrawsOneLineOnATerminal) {
   ServeWholeCreate();
   EXPECT_EQ(Run(kCommand), 0);
   EXPECT_TRUE(
-      Said("\r\033[K  place 0.3 s -> disk 0.5 s -> seed 0.5 s -> define 0.5 s -> start ... 0.5 s"))
+      Said("\r\033[K  place 0.2 s -> disk 0.5 s -> seed 0.5 s -> define 0.5 s -> start ... 0.5 s"))
       << terminal_.err;
   EXPECT_FALSE(Said("] place")) << terminal_.err;
 }
@@ -308,10 +308,16 @@ TEST_F(Create, WaitStartedReturnsWhenOnlyPublishingIsLeft) {
 }
 
 TEST_F(Create, DryRunKeepsNothing) {
-  ExpectJson("POST /v1/vms?dry_run=true", 200, R"({"result":"would_create"})");
+  ExpectJson("POST /v1/vms?dry_run=true", 200, R"({"would":"create"})");
   EXPECT_EQ(Run(With({"--dry-run", "--json"})), 0);
-  EXPECT_EQ(terminal_.out, "{\"result\":\"would_create\"}\n");
+  EXPECT_EQ(terminal_.out, "{\"would\":\"create\"}\n");
   EXPECT_TRUE(IntentFiles().empty());
+}
+
+TEST_F(Create, DryRunEndsAsTheCreateWould) {
+  ExpectJson("POST /v1/vms?dry_run=true", 200,
+             R"({"would":"mismatch","problem":{"code":"idempotency_key_reused","status":422}})");
+  EXPECT_EQ(Run(With({"--dry-run", "--key", "k-1"})), 5);
 }
 
 TEST_F(Create, SendsNothingWhenTheKeyCannotBeKept) {
