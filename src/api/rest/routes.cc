@@ -1,7 +1,5 @@
 #include "api/rest/routes.h"
 
-#include "api/rest/parse_body.h"
-
 namespace vmonce::rest {
 namespace {
 
@@ -17,24 +15,19 @@ Codes With(Codes codes, const Codes& more) {
 }
 
 // Of everything that parses a change.
-const Codes& Change() {
-  static const Codes codes = {"invalid_json", "invalid_idempotency_key", "unsupported_media_type",
-                              "origin_not_allowed"};
-  return codes;
+Codes Change() {
+  return {"invalid_json", "invalid_idempotency_key", "unsupported_media_type",
+          "origin_not_allowed"};
 }
 
 // Of everything that the gate of protocol section 5 lets through or not.
-const Codes& Gate() {
-  static const Codes codes = {"idempotency_key_reused", "idempotency_key_expired", "backlog_full",
-                              "ledger_unavailable", "ledger_behind"};
-  return codes;
+Codes Gate() {
+  return {"idempotency_key_reused", "idempotency_key_expired", "backlog_full", "ledger_unavailable",
+          "ledger_behind"};
 }
 
 // How an operation that was waited for may have failed.
-const Codes& Failures() {
-  static const Codes codes = {"hypervisor_refused", "hypervisor_unavailable", "conflict"};
-  return codes;
-}
+Codes Failures() { return {"hypervisor_refused", "hypervisor_unavailable", "conflict"}; }
 
 Codes OfCreate() {
   return With(With(With(Change(), Gate()), Failures()),
@@ -43,9 +36,11 @@ Codes OfCreate() {
 }
 
 Codes OfVm() {
-  return With(With(With(Change(), Gate()), Failures()),
-              {"vm_not_found", "precondition_failed", "wrong_state"});
+  return With(With(Change(), Gate()), {"vm_not_found", "precondition_failed", "wrong_state"});
 }
+
+Codes OfUpdate() { return With(OfVm(), {"name_taken"}); }
+Codes OfPower() { return With(OfVm(), Failures()); }
 
 }  // namespace
 
@@ -57,11 +52,11 @@ std::vector<RouteEntry> AllRoutes() {
       {"POST", "/v1/vms", kInline, &CreateVm, {200, 201, 202}, OfCreate()},
       {"GET", "/v1/vms", kBlocking, &ListVms, {200}, reads},
       {"GET", "/v1/vms/{id}", kBlocking, &GetVm, {200, 304}, vm_reads},
-      {"PATCH", "/v1/vms/{id}", kInline, &UpdateVm, {200}, With(OfVm(), {"name_taken"})},
+      {"PATCH", "/v1/vms/{id}", kInline, &UpdateVm, {200}, OfUpdate()},
       {"DELETE", "/v1/vms/{id}", kInline, &DeleteVm, {200, 202}, OfVm()},
-      {"POST", "/v1/vms/{id}/start", kInline, &StartVm, {200, 202}, OfVm()},
-      {"POST", "/v1/vms/{id}/stop", kInline, &StopVm, {200, 202}, OfVm()},
-      {"POST", "/v1/vms/{id}/reboot", kInline, &RebootVm, {200, 202}, OfVm()},
+      {"POST", "/v1/vms/{id}/start", kInline, &StartVm, {200, 202}, OfPower()},
+      {"POST", "/v1/vms/{id}/stop", kInline, &StopVm, {200, 202}, OfPower()},
+      {"POST", "/v1/vms/{id}/reboot", kInline, &RebootVm, {200, 202}, OfPower()},
       {"GET",
        "/v1/vms/{id}/console",
        kBlocking,
@@ -92,27 +87,6 @@ std::vector<RouteEntry> AllRoutes() {
        {"ledger_unavailable", "hypervisor_unavailable"}},
       {"GET", "/metrics", kBlocking, &GetMetrics, {200}, {}},
   };
-}
-
-void RegisterRest(http::Router& router, RestParts parts) {
-  const auto face = std::make_shared<Face>(std::move(parts));
-  for (RouteEntry& entry : AllRoutes()) {
-    http::Route route;
-    const bool is_create = entry.handle == &CreateVm;
-    route.method = std::move(entry.method);
-    route.path_template = std::move(entry.path_template);
-    route.mode = entry.mode;
-    route.handler = [face, handle = entry.handle](http::Request request, http::Responder respond) {
-      handle(face, std::move(request), std::move(respond));
-    };
-    // A create only queues; what it would do is looked up.
-    if (is_create) {
-      route.mode_of = [](const http::Request& request) {
-        return IsDryRun(request) ? HandlerMode::kBlocking : HandlerMode::kInline;
-      };
-    }
-    router.Add(std::move(route));
-  }
 }
 
 }  // namespace vmonce::rest
