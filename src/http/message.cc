@@ -268,8 +268,8 @@ Result<std::string> PercentDecode(std::string_view text, DecodeAs as) {
 
 Status ParseTarget(Request& request) {
   std::string_view rest = request.target;
-  const bool is_plain = std::ranges::all_of(
-      rest, [](char c) { return static_cast<unsigned char>(c) > 0x20 && c < 0x7f && c != '#'; });
+  const bool is_plain =
+      std::ranges::all_of(rest, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '#'; });
   if (!is_plain) {
     return Fail(ErrorCode::kInvalid, "the request target has a byte that must be escaped");
   }

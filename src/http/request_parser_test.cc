@@ -17,7 +17,7 @@ State FeedAll(RequestParser& parser, std::string_view bytes, std::size_t step) {
     held += bytes.substr(0, step);
     bytes.remove_prefix(std::min(step, bytes.size()));
     held.erase(0, parser.Feed(held));
-    EXPECT_LE(held.size(), kLimits.max_header_bytes);
+    EXPECT_TRUE(parser.state() == State::kRefused || held.size() < kLimits.max_header_bytes);
   }
   return parser.state();
 }
@@ -139,7 +139,7 @@ TEST(RequestParser, RefusesMalformedRequests) {
       {400,
        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0"},
       {400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
-      {400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n"},
+      {400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n"},
       {400, "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"},
       {501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"},

@@ -123,7 +123,8 @@ Router::Match Router::Find(Request& request) const {
   const std::vector<std::string_view> segments = Segments(request.path);
   const Node* const node = Descend<Node>(*root_, segments);
   if (node == nullptr) return match;
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view asked = request.method;
+  const std::string_view method = asked == "HEAD" ? std::string_view("GET") : asked;
   for (const Route* route : node->routes) {
     if (route->method == method) match.route = route;
   }

@@ -130,18 +130,30 @@ class VmService {
   using PendingPointer =
       std::shared_ptr<Pending>;  // Shared: it travels through callbacks on several threads.
 
-  std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request);
-  ports::Submission BuildChange(const ChangeRequest& request);
-  model::Operation NewOperation(const Asked& asked, model::OperationKind kind);
-  void Submit(ports::Submission submission, PendingPointer pending);
+  PendingPointer NewPending(const Asked& asked, Done done) const;
+  std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request,
+                                                               const Pending& pending);
+  ports::Submission BuildChange(const ChangeRequest& request, const Pending& pending);
+  model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
+  void Claim(const CreateRequest& request, const PendingPointer& pending);
+  void Submit(ports::Submission submission, const PendingPointer& pending);
+  void CancelNow(const PendingPointer& pending, const model::OperationId& id);
+  void MarkAll(const PendingPointer& pending, const model::Operation& operation);
 
   void Accepted(const PendingPointer& pending, ports::AcceptOutcome outcome);
+  void AnswerFound(const PendingPointer& pending,
+                   std::variant<ports::Known, ports::KnownTombstone> found);
   void AnswerKnown(const PendingPointer& pending, ports::Known known, bool may_revive);
-  void Revive(const PendingPointer& pending, const ports::Known& known);
+  void Revive(const PendingPointer& pending, const model::Operation& operation);
   // The answer now, or when the operation has ended, or when the wait is over.
-  void AnswerOrWait(const PendingPointer& pending, Answer answer);
+  void AnswerOrWait(const PendingPointer& pending, Answer answer, std::string_view counted_as);
+  // The answer as the ledger has it now.
+  void AnswerLive(const PendingPointer& pending, const model::OperationId& id, bool is_replay);
+  Outcome Complete(Answer answer) const;
   void Reply(const PendingPointer& pending, Outcome outcome, std::string_view counted_as);
 
+  std::expected<DryRun, model::Problem> WouldReplay(
+      const Pending& pending, const std::variant<ports::Known, ports::KnownTombstone>& found) const;
   model::Problem MismatchOf(const Asked& asked, const model::Operation& operation) const;
   void NoteDuplicate(const model::OperationId& operation);
 
