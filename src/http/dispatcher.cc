@@ -73,7 +73,7 @@ Dispatcher::Plan Dispatcher::Decide(Request& request) const {
 }
 
 void Dispatcher::Run(const Route& route, Request request, Responder responder) {
-  switch (route.mode) {
+  switch (route.mode_of ? route.mode_of(request) : route.mode) {
     case HandlerMode::kInline:
       Call(route, std::move(request), std::move(responder), logger_);
       return;

@@ -86,9 +86,15 @@ Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
 void Router::Add(std::string method, std::string path_template, HandlerMode mode, Handler handler) {
+  Add(Route{std::move(method), std::move(path_template), mode, std::move(handler), nullptr});
+}
+
+void Router::Add(Route route) {
+  const std::string& method = route.method;
+  const std::string& path_template = route.path_template;
   CHECK_MSG(IsToken(method) && method != "HEAD", method);
   CHECK_MSG(path_template.starts_with('/'), path_template);
-  CHECK_MSG(handler != nullptr, path_template);
+  CHECK_MSG(route.handler != nullptr, path_template);
   Node* node = root_.get();
   for (const std::string_view segment : Segments(path_template)) {
     if (IsParameter(segment)) {
@@ -106,7 +112,7 @@ void Router::Add(std::string method, std::string path_template, HandlerMode mode
     node = found->second.get();
   }
   for (const Route* other : node->routes) CHECK_MSG(other->method != method, path_template);
-  routes_.push_back({std::move(method), std::move(path_template), mode, std::move(handler)});
+  routes_.push_back(std::move(route));
   node->routes.push_back(&routes_.back());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct Route {
   std::string path_template;
   HandlerMode mode;
   Handler handler;
+  // Where only some requests of a route block: decides instead of `mode`, on the io thread.
+  std::function<HandlerMode(const Request&)> mode_of;
 };
 
 // Filled before it serves, then only read: no locks.
@@ -33,6 +36,7 @@ class Router {
   // Precondition: the template is well formed, and method and template (whatever its parameters are
   // called) were not added before. GET serves HEAD too.
   void Add(std::string method, std::string path_template, HandlerMode mode, Handler handler);
+  void Add(Route route);
 
   struct Match {
     // Null when nothing serves the path (then `allow` is empty) or not by that method.

@@ -25,6 +25,8 @@ inline constexpr std::size_t kHeaderBytes = 16 << 10;
 inline constexpr std::size_t kUserDataBytes =
     64 << 10;  // cloud-init's own sources stop between 16 and 64 KiB.
 inline constexpr std::size_t kNameBytes = 63;  // A DNS label (RFC 1123).
+inline constexpr std::size_t kHostnameBytes = 253;   // RFC 1123 and RFC 1035: what DNS can carry.
+inline constexpr std::size_t kImageNameBytes = 255;  // A file name's length.
 inline constexpr std::size_t kSshKeys = 32;
 inline constexpr std::size_t kSshKeyBytes = 8 << 10;  // RSA 16384 fits.
 inline constexpr std::size_t kLabels = 32;
