@@ -24,7 +24,7 @@ inline constexpr std::size_t kBodyBytes =
 inline constexpr std::size_t kHeaderBytes = 16 << 10;
 inline constexpr std::size_t kUserDataBytes =
     64 << 10;  // cloud-init's own sources stop between 16 and 64 KiB.
-inline constexpr std::size_t kNameBytes = 63;  // A DNS label (RFC 1123).
+inline constexpr std::size_t kNameBytes = 63;        // A DNS label (RFC 1123).
 inline constexpr std::size_t kHostnameBytes = 253;   // RFC 1123 and RFC 1035: what DNS can carry.
 inline constexpr std::size_t kImageNameBytes = 255;  // A file name's length.
 inline constexpr std::size_t kSshKeys = 32;
@@ -118,6 +118,7 @@ inline constexpr std::size_t kSimulatedHistory =
 inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
 inline constexpr int kCpuOvercommit =
     4;  // Guests are idle most of the time; memory is not shared so.
+inline constexpr Milliseconds kCapacityAge{1'000};  // Of the sum that claims are measured against.
 inline constexpr int kMemoryPercent = 85;  // The rest is the host's own and QEMU's overhead.
 
 // --- Reconciler and retention
