@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "app/duration.h"
 #include "client/url.h"
 #include "model/limits.h"
 
@@ -38,7 +37,7 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;
   if (!raw.timeout.empty()) {
-    globals.timeout = ParseDuration(raw.timeout);
+    globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
       return Fail(ErrorCode::kInvalid,
                   fmt::format("--timeout {}: write 30s, 5m or 2h", raw.timeout));
@@ -162,20 +161,11 @@ ExitCode RunClient(const ParsedClient& parsed, const World& world) {
   return code;
 }
 
-std::optional<Milliseconds> ParseDuration(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t ms;
-  };
-  constexpr Unit kUnits[] = {{"ms", 1}, {"s", 1'000}, {"", 1'000}, {"m", 60'000}, {"h", 3'600'000}};
-  constexpr std::int64_t kMax = 1'000'000;  // Of any unit: 100 years at most.
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || number < 0 || number > kMax) return std::nullopt;
-  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
-  if (unit == std::end(kUnits)) return std::nullopt;
-  return Milliseconds(number * unit->ms);
+std::optional<Milliseconds> ParseTimeout(std::string_view text) {
+  const bool is_bare = !text.empty() && text.back() >= '0' && text.back() <= '9';
+  const auto duration = ParseDuration(is_bare ? fmt::format("{}s", text) : std::string(text));
+  if (!duration || *duration > limits::kClientWaitMax) return std::nullopt;
+  return duration;
 }
 
 }  // namespace vmonce::app

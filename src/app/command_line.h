@@ -28,7 +28,8 @@ Parsed ParseCommandLine(const std::vector<std::string>& arguments, Terminal& ter
 // Runs a client's command to its exit code.
 ExitCode RunClient(const ParsedClient& parsed, const World& world);
 
-// "500ms", "30s", "5m", "2h"; a bare number is seconds.
-std::optional<Milliseconds> ParseDuration(std::string_view text);
+// The value of --timeout: as ParseDuration() reads it, or a bare number of seconds; at most
+// limits::kClientWaitMax.
+std::optional<Milliseconds> ParseTimeout(std::string_view text);
 
 }  // namespace vmonce::app

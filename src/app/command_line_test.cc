@@ -275,13 +275,13 @@ TEST_F(CommandLine, UsesTheServerOfTheEnvironment) {
   EXPECT_TRUE(Said("VMONCE_URL")) << terminal_.err;
 }
 
-TEST(Duration, IsReadWithItsUnit) {
-  EXPECT_EQ(ParseDuration("500ms"), Milliseconds(500));
-  EXPECT_EQ(ParseDuration("30"), Milliseconds(30'000));
-  EXPECT_EQ(ParseDuration("5m"), Milliseconds(300'000));
-  EXPECT_EQ(ParseDuration("2h"), Milliseconds(7'200'000));
-  for (const auto* bad : {"", "s", "-1s", "1d", "1.5s", "99999999h"}) {
-    EXPECT_EQ(ParseDuration(bad), std::nullopt) << bad;
+TEST(Timeout, IsReadWithItsUnitOrInSeconds) {
+  EXPECT_EQ(ParseTimeout("500ms"), Milliseconds(500));
+  EXPECT_EQ(ParseTimeout("30"), Milliseconds(30'000));
+  EXPECT_EQ(ParseTimeout("5m"), Milliseconds(300'000));
+  EXPECT_EQ(ParseTimeout("2h"), Milliseconds(7'200'000));
+  for (const auto* bad : {"", "s", "-1s", "1.5s", "99999999h", "10000d"}) {
+    EXPECT_EQ(ParseTimeout(bad), std::nullopt) << bad;
   }
 }
 

@@ -197,6 +197,7 @@ inline constexpr Milliseconds kClientBackoffBase{200};
 inline constexpr Milliseconds kClientBackoffCap{10'000};
 inline constexpr int kClientAttempts = 500;          // A second bound, should a clock stand still.
 inline constexpr Milliseconds kClientWait{600'000};  // How long a command waits without --timeout.
+inline constexpr hours kClientWaitMax{365 * 24};     // Far from where nanoseconds overflow.
 inline constexpr seconds kClientPreferWait{1};       // The first answer; then progress is shown.
 inline constexpr Milliseconds kClientPollFast{250};  // A tiny guest is ready in four seconds.
 inline constexpr Milliseconds kClientPollSlow{1'000};
