@@ -82,6 +82,17 @@ void AddVersion(CLI::App& app, ClientCommand& chosen) {
   });
 }
 
+// Of the innermost subcommand that was named.
+std::string HelpOf(const CLI::App& app) {
+  const CLI::App* named = &app;
+  std::string before;
+  while (!named->get_subcommands().empty()) {
+    before += (before.empty() ? "" : " ") + named->get_name();
+    named = named->get_subcommands().front();
+  }
+  return named->help(before);
+}
+
 // CLI11 speaks in exceptions, help included; they stop here.
 std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arguments,
                               Terminal& terminal) {
@@ -90,8 +101,7 @@ std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arg
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    const auto chosen = app.get_subcommands();
-    terminal.Out((chosen.empty() ? &app : chosen[0])->help());
+    terminal.Out(HelpOf(app));
     return ExitCode::kDone;
   } catch (const CLI::ParseError& mistake) {
     terminal.Err(

@@ -197,9 +197,8 @@ ExitCode FollowCreation(Creation& creation) {
 
 ExitCode Create(Creation& creation) {
   const Invocation& run = creation.run;
-  run.messages.Say(fmt::format(
-      "key {}: {}", creation.ticket.intent.key,
-      "repeating this command with --key " + creation.ticket.intent.key + " returns the same VM"));
+  run.messages.Say(
+      fmt::format("key {}: {}", creation.ticket.intent.key, Sentence(creation.ticket)));
   const auto prefer_wait =
       creation.wait_for == WaitFor::kAccepted ? std::chrono::seconds(0) : limits::kClientPreferWait;
   CallResult result = Post(run, creation.ticket.intent, false, prefer_wait);
@@ -216,7 +215,12 @@ ExitCode DryRun(const Invocation& run, const std::string& body, const CreateFlag
   const CallResult result = Post(run, intent, true, std::chrono::seconds(0));
   if (!result.IsSuccess()) return ReportFailure(run, "create --dry-run", result);
   PrintOne(run.world.terminal, run.globals.format, result.json);
-  return ExitCode::kDone;
+  // What would be refused is inside, as it would be answered.
+  const value* problem = At(result.json, "problem");
+  if (problem == nullptr || !problem->is_object()) return ExitCode::kDone;
+  const client::HttpResponse refusal{
+      static_cast<int>(NumberAt(*problem, "status", 0)), {}, CompactJson(*problem)};
+  return ExitCodeOf(client::ReadProblem(refusal));
 }
 
 ExitCode Usage(const Invocation& run, std::string_view text) {

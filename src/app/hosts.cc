@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/json_text.h"
 
 namespace vmonce::app {
 namespace {
@@ -20,9 +21,10 @@ void AddHosts(CLI::App& app, ClientCommand& chosen) {
   auto* command = app.add_subcommand("hosts", "List hosts, what they can take and what they hold");
   command->callback([&chosen] {
     chosen = [](const Invocation& run) {
-      const Listing listing = GetAll(run, "/v1/hosts", {});
-      if (listing.failure) return ReportFailure(run, "hosts", *listing.failure);
-      PrintItems(run.world.terminal, run.globals.format, listing.items, kHostColumns);
+      const auto result = Get(run, "/v1/hosts");
+      if (!result.IsSuccess()) return ReportFailure(run, "hosts", result);
+      PrintItems(run.world.terminal, run.globals.format, ListAt(result.json, "items"),
+                 kHostColumns);
       return ExitCode::kDone;
     };
   });

@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/json_text.h"
 
 namespace vmonce::app {
 namespace {
@@ -11,9 +12,10 @@ void AddImages(CLI::App& app, ClientCommand& chosen) {
   auto* command = app.add_subcommand("images", "List the images that VMs can be made from");
   command->callback([&chosen] {
     chosen = [](const Invocation& run) {
-      const Listing listing = GetAll(run, "/v1/images", {});
-      if (listing.failure) return ReportFailure(run, "images", *listing.failure);
-      PrintItems(run.world.terminal, run.globals.format, listing.items, kImageColumns);
+      const auto result = Get(run, "/v1/images");
+      if (!result.IsSuccess()) return ReportFailure(run, "images", result);
+      PrintItems(run.world.terminal, run.globals.format, ListAt(result.json, "items"),
+                 kImageColumns);
       return ExitCode::kDone;
     };
   });

@@ -57,7 +57,8 @@ client::CallResult Get(const Invocation& run, std::string path, Query query = {}
 client::CallResult Change(const Invocation& run, std::string method, std::string path,
                           std::string key);
 
-// Every item of a list, page after page. `failure` is set when a page could not be had.
+// Every item of a list that comes in pages, one after the other. `failure` is set when a page could
+// not be had.
 struct Listing {
   std::vector<boost::json::value> items;
   std::optional<client::CallResult> failure;

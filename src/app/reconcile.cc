@@ -5,8 +5,12 @@ namespace vmonce::app {
 namespace {
 
 constexpr Column kReportColumns[] = {
-    {"HOST", "host"},   {"DOMAINS", "domains"}, {"ADOPTED", "adopted"}, {"MISSING", "missing"},
-    {"FOUND", "found"}, {"STRAYS", "strays"},   {"REMOVED", "removed"}, {"PROBLEM", "problem"},
+    {"HOST", "host"},       {"DOMAINS", "domains"},
+    {"OURS", "ours"},       {"MISSING", "missing"},
+    {"FOUND", "found"},     {"MADE_DUE", "made_due"},
+    {"STRAYS", "strays"},   {"QUARANTINED", "quarantined"},
+    {"REMOVED", "removed"}, {"ALARMED", "alarmed"},
+    {"PROBLEM", "problem"},
 };
 
 ExitCode RunReconcile(const Invocation& run) {

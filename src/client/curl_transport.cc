@@ -2,6 +2,8 @@
 
 #include <curl/curl.h>
 
+#include <system_error>
+
 #include "base/check.h"
 
 namespace vmonce::client {
@@ -151,8 +153,13 @@ class CurlTransport final : public Transport {
       case CURLE_URL_MALFORMAT: return Error{ErrorCode::kInvalid, "the URL is malformed"};
       case CURLE_UNSUPPORTED_PROTOCOL:
         return Error{ErrorCode::kInvalid, "only http:// URLs are supported by this version"};
-      case CURLE_COULDNT_RESOLVE_HOST:
-      case CURLE_COULDNT_CONNECT: return Error{ErrorCode::kUnavailable, text};
+      case CURLE_COULDNT_RESOLVE_HOST: return Error{ErrorCode::kUnavailable, text};
+      case CURLE_COULDNT_CONNECT: {
+        long number = 0;
+        curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &number);
+        const std::error_code why(static_cast<int>(number), std::generic_category());
+        return Error{ErrorCode::kUnavailable, number == 0 ? text : why.message()};
+      }
       case CURLE_OPERATION_TIMEDOUT:
         if (sending_us == 0) return Error{ErrorCode::kUnavailable, "no connection in time"};
         return Error{ErrorCode::kUnknown, "no answer in time"};

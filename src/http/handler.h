@@ -27,7 +27,7 @@ class AnswerSink {
 
 // The promise of one answer. Copies share it (so that it fits into std::function): exactly one of
 // them is called, exactly once, from any thread. When the last one goes without having been called,
-// the client gets 500 `internal_error`: it never hangs. It may outlive the server.
+// the client gets 500 `internal`: it never hangs. It may outlive the server.
 class Responder {
  public:
   Responder(std::shared_ptr<AnswerSink> sink, Exchange exchange);

@@ -111,8 +111,8 @@ Problem Overloaded(std::string detail) {
 }
 
 Problem InternalError() {
-  Problem problem = New(500, "internal_error",
-                        "The server failed to answer. The same request may be sent again.");
+  Problem problem =
+      New(500, "internal", "The server failed to answer. The same request may be sent again.");
   problem.retryable = true;
   return problem;
 }

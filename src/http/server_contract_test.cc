@@ -110,7 +110,7 @@ TEST_F(ServerTest, AnswersForAHandlerThatDropsItsResponderOrThrows) {
   RawClient client(server_->port());
   const Response dropped = client.Ask("POST", "/dropped", "x");
   EXPECT_EQ(dropped.status, 500);
-  EXPECT_EQ(Code(dropped), "internal_error");
+  EXPECT_EQ(Code(dropped), "internal");
   EXPECT_EQ(client.Ask("GET", "/throws").status, 500);
   client.Send("GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(Await([&] { return Pending() == 1; }));

@@ -198,23 +198,6 @@ TEST_F(ServerLimits, RefusesBlockingWorkBeyondThreadsAndQueue) {
   EXPECT_EQ((is_one ? two : one).Receive().status, 200);
 }
 
-TEST_F(ServerLimits, StopDropsWhatTheQueueHolds) {
-  options_.pool_threads = 1;
-  options_.stop_timeout = Milliseconds(100);
-  Start();
-  const std::string ask = "GET /blocking HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  RawClient runs(server_->port());
-  runs.Send(ask);
-  ASSERT_TRUE(Await([&] { return CountOf("blocking") == 1; }));
-  RawClient queued(server_->port());
-  queued.Send(ask);
-  const auto stopper = threads_->Spawn("stopper", [this](std::stop_token) { server_->Stop(); });
-  EXPECT_TRUE(queued.IsClosed());
-  Release();
-  stopper->Join();
-  EXPECT_EQ(CountOf("blocking"), 1);
-}
-
 TEST_F(ServerLimits, ServesPromptlyBesideManyIdleAndManyWaitingClients) {
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);

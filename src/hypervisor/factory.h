@@ -12,14 +12,11 @@
 #include "base/result.h"
 #include "base/threads.h"
 #include "hypervisor/host_threads.h"
-#include "hypervisor/simulated_host.h"
+#include "hypervisor/kvm_probe.h"
 #include "model/ids.h"
 #include "ports/hypervisor.h"
 
 namespace vmonce::hypervisor {
-
-enum class Accelerator { kAuto, kKvm, kTcg };
-std::optional<Accelerator> ParseAccelerator(std::string_view text);  // "auto", "kvm", "tcg".
 
 struct HostOptions {
   model::HostId id;

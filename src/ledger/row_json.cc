@@ -105,11 +105,13 @@ json::object ItemObject(const model::Item& item) {
   if (item.phase != model::ItemPhase::kForward) object.emplace("phase", ToString(item.phase));
   if (item.step != 0) object.emplace("step", item.step);
   if (item.failures != 0) object.emplace("failures", item.failures);
+  if (item.blind_looks != 0) object.emplace("blind_looks", item.blind_looks);
   if (!item.look_first) object.emplace("look_first", false);
   if (item.not_before != Time{}) object.emplace("not_before_ms", ToUnixMs(item.not_before));
   if (item.unsettled_until != Time{}) {
     object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
   }
+  AddText(object, "memo", item.memo);
   if (item.failure) object.emplace("failure", FailureObject(*item.failure));
   return object;
 }
@@ -126,9 +128,11 @@ std::optional<model::Item> ReadItem(const json::value& value) {
   item.phase = *phase;
   item.step = members.SmallInt("step", 0);
   item.failures = members.SmallInt("failures", 0);
+  item.blind_looks = members.SmallInt("blind_looks", 0);
   item.look_first = members.Bool("look_first", true);
   item.not_before = FromUnixMs(members.Int("not_before_ms", 0));
   item.unsettled_until = FromUnixMs(members.Int("unsettled_until_ms", 0));
+  item.memo = members.Text("memo");
   if (const json::value* failure = members.Find("failure")) {
     item.failure = ReadFailure(*failure);
     if (!item.failure) return std::nullopt;

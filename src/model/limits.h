@@ -24,7 +24,7 @@ inline constexpr std::size_t kBodyBytes =
 inline constexpr std::size_t kHeaderBytes = 16 << 10;
 inline constexpr std::size_t kUserDataBytes =
     64 << 10;  // cloud-init's own sources stop between 16 and 64 KiB.
-inline constexpr std::size_t kNameBytes = 63;  // A DNS label (RFC 1123).
+inline constexpr std::size_t kNameBytes = 63;        // A DNS label (RFC 1123).
 inline constexpr std::size_t kHostnameBytes = 253;   // RFC 1123 and RFC 1035: what DNS can carry.
 inline constexpr std::size_t kImageNameBytes = 255;  // A file name's length.
 inline constexpr std::size_t kSshKeys = 32;
@@ -59,7 +59,7 @@ inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
 
 // --- The ledger's files
 // ------------------------------------------------------------------------------------------
-inline constexpr int kLedgerReaders = 3;  // Reads take tens of microseconds; two cores.
+inline constexpr int kLedgerReaders = 3;              // Reads take tens of microseconds; two cores.
 inline constexpr int kLedgerPageCacheKib = 64 << 10;  // The indexes of a million records.
 inline constexpr std::size_t kCommitBatch = 64;  // Calls that share a commit; intake is one call.
 inline constexpr int kCheckpointPages = 1000;    // 4 MiB: SQLite's own default.
@@ -104,6 +104,11 @@ inline constexpr Milliseconds kToolDeadline{
 inline constexpr std::size_t kToolOutputBytes = 64 << 10;
 inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
 inline constexpr std::size_t kMarkerBytes = 4 << 10;
+
+inline constexpr std::size_t kConsoleFileBytes =
+    16 << 20;  // Kept of a guest's serial output; beyond it the oldest half goes.
+inline constexpr std::size_t kSeedBytes =
+    8 << 20;  // A seed image: user data, keys and an ISO 9660 file system around them.
 inline constexpr std::size_t kEmbedRootBytes =
     48;  // Sockets beneath it may have 107 bytes; libvirt adds up to 59.
 inline constexpr std::size_t kSimulatedHistory =
@@ -113,6 +118,7 @@ inline constexpr std::size_t kSimulatedHistory =
 inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
 inline constexpr int kCpuOvercommit =
     4;  // Guests are idle most of the time; memory is not shared so.
+inline constexpr Milliseconds kCapacityAge{1'000};  // Of the sum that claims are measured against.
 inline constexpr int kMemoryPercent = 85;  // The rest is the host's own and QEMU's overhead.
 
 // --- Reconciler and retention
@@ -131,6 +137,44 @@ inline constexpr hours kRetentionMin{24};
 inline constexpr hours kTombstoneRetention{365 * 24};
 inline constexpr hours kKeyTtl{24};  // Records without a resource of their own: PATCH, power.
 inline constexpr hours kOutboxRetention{7 * 24};  // Without a sink, events are kept so long.
+
+// --- Configuration
+// ------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kConfigBytes = 1 << 20;  // Thousands of hosts and images fit.
+inline constexpr std::size_t kConfigMistakes = 20;    // What a person mends before the next try.
+inline constexpr std::size_t kConfigHosts = 256;      // Each has its own threads and connection.
+inline constexpr std::size_t kConfigImages = 1000;
+inline constexpr std::size_t kImageAliases = 32;
+inline constexpr std::size_t kCmdlineBytes = 2047;  // x86 Linux cuts a longer one silently.
+inline constexpr std::size_t kAllowedHosts = 64;
+inline constexpr int kWorkersMax = 256;  // A thread each.
+inline constexpr std::int64_t kMaxBacklogMax = 10'000'000;
+inline constexpr int kLedgerCacheMib = 64;  // The indexes of some hundred thousand operations.
+inline constexpr int kLedgerCacheMibMin = 1;
+inline constexpr int kLedgerCacheMibMax = 64 << 10;
+inline constexpr Milliseconds kLeaseTtlMin{500};  // Below, a busy disk alone loses leases.
+inline constexpr Milliseconds kLeaseTtlMax{600'000};
+inline constexpr Milliseconds kStopGraceMax{3'600'000};
+inline constexpr Milliseconds kReconcileEveryMin{100};  // A sweep lists the whole host.
+inline constexpr Milliseconds kReconcileEveryMax{3'600'000};
+inline constexpr hours kOrphanGraceMax{365 * 24};
+inline constexpr hours kRetentionMax{10 * 365 * 24};
+inline constexpr hours kKeyTtlMin{1};  // Clients retry for minutes.
+inline constexpr int kSimulatedLatencyMs = 60'000;
+inline constexpr int kHostCpusMax = 1 << 16;
+inline constexpr std::int64_t kHostMemoryMibMax = 1 << 30;
+inline constexpr std::int64_t kHostDiskGibMax = 1 << 30;
+inline constexpr std::int64_t kHostVmsMax = 100'000;
+// The default quota keeps a runaway script from filling a rack; one machine is full long before.
+inline constexpr std::int64_t kQuotaVms = 1'000;
+inline constexpr std::int64_t kQuotaCpus = 4'000;
+inline constexpr std::int64_t kQuotaMemoryMib = 4 << 20;
+inline constexpr std::int64_t kQuotaDiskGib = 100'000;
+inline constexpr std::int64_t kQuotaMax = 1LL << 40;  // Sums of them stay far from 2^63.
+
+// --- Metrics
+// ------------------------------------------------------------------------------------------------
+inline constexpr std::size_t kMetricSeries = 512;  // Of one name; labels are few by design.
 
 // --- HTTP
 inline constexpr int kHttpPoolThreads =

@@ -14,6 +14,8 @@ struct RetentionPolicy {
   std::chrono::hours tombstone_retention = limits::kTombstoneRetention;
   std::chrono::hours key_ttl = limits::kKeyTtl;
   std::chrono::hours outbox_retention = limits::kOutboxRetention;
+
+  bool operator==(const RetentionPolicy&) const = default;
 };
 
 // When the record becomes a tombstone. std::nullopt: not as things stand (unfinished, or a VM that

@@ -47,4 +47,11 @@ std::vector<LastSweep> Reconciler::LastSweeps() const {
   return sweeps;
 }
 
+int Reconciler::SecondCopies() const {
+  int copies = 0;
+  MonitorLock lock(*monitor_);
+  for (const auto& [id, sweep] : last_) copies += sweep.report.second_copies;
+  return copies;
+}
+
 }  // namespace vmonce::service

@@ -30,6 +30,8 @@ class Reconciler {
   // first.
   std::vector<workflows::ReconcileReport> SweepAll();
   std::vector<LastSweep> LastSweeps() const;
+  // Of all hosts, in their last sweeps.
+  int SecondCopies() const;
 
  private:
   struct HostLoop {

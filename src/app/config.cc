@@ -1,0 +1,253 @@
+#include "app/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "app/config_document.h"
+#include "app/config_fleet.h"
+#include "app/config_reader.h"
+#include "app/config_source.h"
+
+namespace vmonce::app {
+namespace {
+
+namespace limits = model::limits;
+
+constexpr std::array<std::string_view, 9> kSections = {
+    "server", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
+constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warning", "error"};
+
+// What every section is read with.
+struct Reading {
+  const ConfigNode& root;
+  std::string directory;
+  ConfigFindings& findings;
+
+  ConfigTableReader Section(std::string_view name) const {
+    const ConfigEntry* entry = FindEntry(root, name);
+    const bool is_table =
+        entry != nullptr && std::holds_alternative<ConfigTable>(entry->node.value);
+    return ConfigTableReader(is_table ? &entry->node : nullptr,
+                             {fmt::format("[{}]", name), std::string(name)}, directory, findings);
+  }
+
+  // The tables of a list.
+  std::vector<const ConfigNode*> List(std::string_view name, std::size_t most) const {
+    const ConfigEntry* entry = FindEntry(root, name);
+    if (entry == nullptr) return {};
+    const auto* items = std::get_if<ConfigArray>(&entry->node.value);
+    std::vector<const ConfigNode*> tables;
+    if (items == nullptr) return tables;
+    for (const ConfigNode& item : *items) {
+      if (std::holds_alternative<ConfigTable>(item.value)) tables.push_back(&item);
+    }
+    if (tables.size() > most) {
+      findings.Add(tables[most]->at, fmt::format("more than {} of [[{}]]", most, name),
+                   "remove what is not used");
+      tables.resize(most);
+    }
+    return tables;
+  }
+};
+
+// Sections that are none, or not written as one.
+void CheckSections(const Reading& reading) {
+  for (const ConfigEntry& entry : std::get<ConfigTable>(reading.root.value)) {
+    const bool is_table = std::holds_alternative<ConfigTable>(entry.node.value);
+    const auto* items = std::get_if<ConfigArray>(&entry.node.value);
+    const bool is_list = items != nullptr && std::ranges::all_of(*items, [](const ConfigNode& n) {
+                           return std::holds_alternative<ConfigTable>(n.value);
+                         });
+    const bool is_known = std::ranges::find(kSections, entry.key) != kSections.end();
+    if (!is_known && !is_table && !is_list) {
+      reading.findings.Add(entry.at, fmt::format("\"{}\" stands in no section", entry.key),
+                           "put it below its section's line, such as [server]");
+    } else if (!is_known) {
+      const std::string_view nearest = Nearest(entry.key, kSections);
+      reading.findings.Add(entry.at, fmt::format("unknown section \"{}\"", entry.key),
+                           nearest.empty() ? fmt::format("known are {}", fmt::join(kSections, ", "))
+                                           : fmt::format("did you mean \"{}\"?", nearest));
+    } else if (IsConfigList(entry.key) && !is_list) {
+      reading.findings.Add(entry.at, fmt::format("\"{}\" is a list of tables", entry.key),
+                           fmt::format("begin each with the line [[{}]]", entry.key));
+    } else if (!IsConfigList(entry.key) && !is_table) {
+      reading.findings.Add(entry.at, fmt::format("\"{}\" is one table", entry.key),
+                           fmt::format("begin it with the line [{}]", entry.key));
+    }
+  }
+}
+
+// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
+bool IsLoopback(std::string_view address) {
+  if (address == "::1") return true;
+  int parts = 0;
+  for (std::string_view rest = address; !rest.empty(); ++parts) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    int number = -1;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + dot, number);
+    const bool is_byte =
+        error == std::errc() && end == rest.data() + dot && number >= 0 && number <= 255;
+    if (!is_byte || (parts == 0 && number != 127)) return false;
+    if (dot + 1 == rest.size()) return false;
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  return parts == 4;
+}
+
+void ReadListen(ConfigTableReader& table, ServerConfig& server) {
+  std::string listen = "127.0.0.1:8080";
+  if (!table.Text("listen", listen)) return;
+  const std::size_t colon = listen.rfind(':');
+  std::string address = listen.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) {
+    address = address.substr(1, address.size() - 2);
+  }
+  int port = -1;
+  if (colon != std::string::npos) {
+    const char* const end = listen.data() + listen.size();
+    const auto [rest, error] = std::from_chars(listen.data() + colon + 1, end, port);
+    if (error != std::errc() || rest != end) port = -1;
+  }
+  if (address.empty() || port < 0 || port > 65535) {
+    table.Mistake("listen",
+                  fmt::format("\"listen\" in [server] is not ADDRESS:PORT: \"{}\"", listen),
+                  "write \"127.0.0.1:8080\"");
+    return;
+  }
+  if (address == "localhost") address = "127.0.0.1";
+  if (!IsLoopback(address)) {
+    table.Mistake("listen",
+                  fmt::format("\"{}\" is not a loopback address, and this version, which does not "
+                              "know its callers, serves its own machine only",
+                              address),
+                  fmt::format("write \"127.0.0.1:{}\"; from elsewhere, ssh -L forwards it", port));
+    return;
+  }
+  server.address = std::move(address);
+  server.port = static_cast<std::uint16_t>(port);
+}
+
+void ReadServer(const Reading& reading, ServerConfig& server) {
+  ConfigTableReader table = reading.Section("server");
+  ReadListen(table, server);
+  table.Texts("allowed_hosts", limits::kAllowedHosts, server.allowed_hosts);
+  for (std::string& host : server.allowed_hosts) {
+    std::ranges::transform(host, host.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const bool is_ipv6 = host.starts_with('[') && host.ends_with(']');
+    const bool is_name = !host.empty() && std::ranges::all_of(host, [is_ipv6](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
+             (is_ipv6 && (c == ':' || c == '[' || c == ']'));
+    });
+    if (is_name) continue;
+    table.Mistake("allowed_hosts", fmt::format("\"{}\" in \"allowed_hosts\" is no host name", host),
+                  "write names without scheme and port, such as \"vmonce.example\"");
+  }
+  table.Finish();
+}
+
+void ReadLedger(const Reading& reading, LedgerConfig& ledger) {
+  ConfigTableReader table = reading.Section("ledger");
+  std::string kind = ledger.kind;
+  // Never replaced by another one: a service on a wrong ledger would forget what it promised.
+  if (table.Text("kind", kind) && kind != ledger.kind) {
+    table.Mistake(
+        "kind",
+        fmt::format("this version has no ledger of kind \"{}\", and takes no other in its "
+                    "place",
+                    kind),
+        "write kind = \"sqlite\"");
+  }
+  table.Integer("cache_mib", {limits::kLedgerCacheMibMin, limits::kLedgerCacheMibMax},
+                ledger.cache_mib);
+  table.Finish();
+}
+
+void ReadQuota(const Reading& reading, model::Resources& quota) {
+  ConfigTableReader table = reading.Section("quota");
+  const IntegerRange range{0, limits::kQuotaMax};
+  table.Integer("vms", range, quota.vms);
+  table.Integer("cpus", range, quota.cpus);
+  table.Integer("memory_mib", range, quota.memory_mib);
+  table.Integer("disk_gib", range, quota.disk_gib);
+  table.Finish();
+}
+
+void ReadLimits(const Reading& reading, LimitsConfig& value) {
+  ConfigTableReader table = reading.Section("limits");
+  table.Integer("max_backlog", {1, limits::kMaxBacklogMax}, value.max_backlog);
+  table.Integer("workers", {1, limits::kWorkersMax}, value.workers);
+  table.Duration("stop_grace", {Milliseconds(0), limits::kStopGraceMax}, value.stop_grace);
+  table.Duration("lease_ttl", {limits::kLeaseTtlMin, limits::kLeaseTtlMax}, value.lease_ttl);
+  table.Duration("reconcile_every", {limits::kReconcileEveryMin, limits::kReconcileEveryMax},
+                 value.reconcile_every);
+  table.Duration("orphan_grace", {Milliseconds(0), limits::kOrphanGraceMax}, value.orphan_grace);
+  table.Finish();
+}
+
+void ReadRetention(const Reading& reading, model::RetentionPolicy& policy) {
+  ConfigTableReader table = reading.Section("retention");
+  const DurationRange days{limits::kRetentionMin, limits::kRetentionMax};
+  table.Hours("retention", days, policy.retention);
+  table.Hours("tombstone_retention", days, policy.tombstone_retention);
+  table.Hours("key_ttl", {limits::kKeyTtlMin, limits::kRetentionMax}, policy.key_ttl);
+  table.Finish();
+}
+
+void ReadLog(const Reading& reading, LogLevel& level) {
+  ConfigTableReader table = reading.Section("log");
+  std::string word(kLogLevels[static_cast<std::size_t>(level)]);
+  table.Choice("level", kLogLevels, word);
+  level = static_cast<LogLevel>(std::ranges::find(kLogLevels, word) - kLogLevels.begin());
+  table.Finish();
+}
+
+Config ReadSections(const Reading& reading) {
+  Config config;
+  CheckSections(reading);
+  ReadServer(reading, config.server);
+  ConfigTableReader state = reading.Section("state");
+  state.Path("dir", config.state.dir);
+  state.Finish();
+  ReadLedger(reading, config.ledger);
+  const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
+  config.hosts = ReadHosts(reading.List("host", limits::kConfigHosts), place, reading.findings);
+  config.images = ReadImages(reading.List("image", limits::kConfigImages), place, reading.findings);
+  ReadQuota(reading, config.quota);
+  ReadLimits(reading, config.limits);
+  ReadRetention(reading, config.retention);
+  ReadLog(reading, config.log_level);
+  return config;
+}
+
+}  // namespace
+
+std::expected<Config, std::vector<ConfigMistake>> ReadConfig(const std::optional<std::string>& path,
+                                                             std::span<const std::string> overrides,
+                                                             const EnvironmentReader& environment) {
+  ConfigFindings findings;
+  const auto root = LoadConfigSources(path, overrides, environment, findings);
+  if (!root.has_value()) return std::unexpected(findings.TakeMistakes());
+  std::error_code ignored;
+  const std::filesystem::path file(path.value_or(std::string(kDefaultConfigPath)));
+  const Reading reading{*root, std::filesystem::absolute(file, ignored).parent_path().string(),
+                        findings};
+  Config config = ReadSections(reading);
+  if (findings.HasMistakes()) return std::unexpected(findings.TakeMistakes());
+  config.explanation = findings.TakeValues();
+  return config;
+}
+
+std::string ConfigMistake::Format() const {
+  const std::string place = line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file;
+  return fmt::format("{}: {}; {}", place, text, fix);
+}
+
+}  // namespace vmonce::app

@@ -1,0 +1,44 @@
+// The names of the service's metrics, all of them, with their labels. Alerts stand on these names:
+// changing one breaks somebody's.
+#pragma once
+
+#include <string_view>
+
+#include "base/metrics.h"
+
+namespace vmonce::app {
+
+// Thread-safe. What has no label, and is the service's promise, stands on the page from the first
+// scrape; a function takes a lock unless it is a member, so a hot path keeps the reference. Label
+// values come from small closed sets.
+class ServiceMetrics {
+ public:
+  explicit ServiceMetrics(Metrics& metrics);
+
+  // The promise: both must be 0.
+  Gauge& domains_unowned;
+  Gauge& operations_with_multiple_domains;
+
+  Histogram& operation_duration;  // From acceptance to end.
+  Histogram& ledger_operation_duration;
+  Gauge& oldest_unfinished_age;
+  Gauge& outbox_oldest_pending_age;
+  Gauge& reconcile_last_success;  // Unix time in seconds; 0 before the first.
+
+  // `outcome`: created, replayed, joined, mismatch, expired, refused, unavailable.
+  Counter& IdempotencyRequests(std::string_view outcome) const;
+  // Of operations that ended. `outcome` is the state in which they did.
+  Counter& Operations(std::string_view kind, std::string_view outcome) const;
+  Gauge& OperationsInState(std::string_view state) const;
+  Histogram& StepDuration(std::string_view step, std::string_view outcome) const;
+  // `action`: missing, found, made_due, quarantined, removed, alarmed.
+  Counter& ReconcileActions(std::string_view action) const;
+  Histogram& HypervisorCallDuration(std::string_view call, std::string_view outcome) const;
+  // `route` is the template, such as "/v1/vms/{id}".
+  Histogram& HttpRequestDuration(std::string_view route) const;
+
+ private:
+  Metrics& metrics_;
+};
+
+}  // namespace vmonce::app
