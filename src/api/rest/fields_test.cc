@@ -6,15 +6,16 @@ namespace vmonce::rest {
 namespace {
 
 TEST(Fields, HostNamesAreThoseOfRfc1123) {
-  for (const std::string name :
-       {"a", "A-1", "web.example.com", "3com", "123", "1.a", std::string(63, 'x').c_str()}) {
+  for (const std::string name : {"a", "A-1", "web.example.com", "3com", "123", "1.a"}) {
     EXPECT_TRUE(IsValidHostname(name)) << name;
   }
   const std::string label(63, 'x');
+  EXPECT_TRUE(IsValidHostname(label));
+  EXPECT_FALSE(IsValidHostname(label + "x"));
   EXPECT_TRUE(IsValidHostname(label + "." + label + "." + label + "." + std::string(61, 'x')));
   EXPECT_FALSE(IsValidHostname(label + "." + label + "." + label + "." + std::string(62, 'x')));
-  for (const std::string name : {"", ".", "a.", ".a", "a..b", "-a", "a-", "a_b", "a b", "a\n",
-                                 "10.0.0.1", "ä", std::string(64, 'x').c_str()}) {
+  for (const std::string name :
+       {"", ".", "a.", ".a", "a..b", "-a", "a-", "a_b", "a b", "a\n", "10.0.0.1", "ä"}) {
     EXPECT_FALSE(IsValidHostname(name)) << name;
   }
 }
