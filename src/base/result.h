@@ -5,6 +5,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace vmonce {
@@ -43,10 +44,17 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using std::expected<T, Error>::expected;
 
-  // The base's own operator would compare a Result with a Result as with a value, and not compile.
-  friend bool operator==(const Result& a, const Result& b) {
-    return static_cast<const std::expected<T, Error>&>(a) ==
-           static_cast<const std::expected<T, Error>&>(b);
+  // With another Result, a value, or an unexpected. Written here since the base's operators,
+  // offered a derived class, are ambiguous in one compiler and depend on themselves in the other.
+  template <typename Other>
+  friend bool operator==(const Result& a, const Other& b) {
+    const std::expected<T, Error>& base = a;
+    if constexpr (std::is_same_v<Other, Result>) {
+      const std::expected<T, Error>& other = b;
+      return base == other;
+    } else {
+      return base == b;
+    }
   }
 };
 

@@ -14,6 +14,10 @@ TEST(Result, ComparesWithResultsValuesAndErrors) {
   EXPECT_NE(one, Result<int>(2));
   EXPECT_NE(one, failed);
   EXPECT_EQ(one, 1);
+  EXPECT_EQ(1, one);
+  EXPECT_NE(one, 2);
+  EXPECT_NE(failed, 1);
+  EXPECT_EQ(failed, Fail(ErrorCode::kUnknown, "lost"));
   EXPECT_EQ(failed, Result<int>(Fail(ErrorCode::kUnknown, "lost")));
   EXPECT_NE(failed, Result<int>(Fail(ErrorCode::kUnavailable, "lost")));
   EXPECT_EQ(Status(), Status());

@@ -12,13 +12,13 @@ WorkerPool::WorkerPool(const WorkerParts& parts, Threads& threads, PoolBounds bo
       bounds_(bounds),
       jobs_monitor_(threads.NewMonitor()),
       dispatch_monitor_(threads.NewMonitor()) {
-  CHECK(bounds_.workers > 0);
+  CHECK(bounds_.workers >= 0);
 }
 
 WorkerPool::~WorkerPool() { Stop(); }
 
 void WorkerPool::Start() {
-  CHECK(running_.empty());
+  CHECK(running_.empty() && bounds_.workers > 0);
   for (int i = 0; i < bounds_.workers; ++i) {
     running_.push_back(
         threads_.Spawn(fmt::format("worker-{}", i), [this](std::stop_token stop) { Work(stop); }));

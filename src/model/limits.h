@@ -15,7 +15,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 // --- Keys and requests
-// -------------------------------------------------------------------------------------------
 inline constexpr std::size_t kKeyBytes =
     255;  // What the widest known client uses (Stripe's limit).
 inline constexpr std::size_t kKeyPrefixBytes =
@@ -25,7 +24,9 @@ inline constexpr std::size_t kBodyBytes =
 inline constexpr std::size_t kHeaderBytes = 16 << 10;
 inline constexpr std::size_t kUserDataBytes =
     64 << 10;  // cloud-init's own sources stop between 16 and 64 KiB.
-inline constexpr std::size_t kNameBytes = 63;  // A DNS label (RFC 1123).
+inline constexpr std::size_t kNameBytes = 63;        // A DNS label (RFC 1123).
+inline constexpr std::size_t kHostnameBytes = 253;   // RFC 1123 and RFC 1035: what DNS can carry.
+inline constexpr std::size_t kImageNameBytes = 255;  // A file name's length.
 inline constexpr std::size_t kSshKeys = 32;
 inline constexpr std::size_t kSshKeyBytes = 8 << 10;  // RSA 16384 fits.
 inline constexpr std::size_t kLabels = 32;
@@ -44,7 +45,6 @@ inline constexpr seconds kPreferWait{120};    // The longest `Prefer: wait`; lon
 inline constexpr seconds kRetryAfterMax{60};  // Retry-After is always within [1 s, this].
 
 // --- Intake
-// ------------------------------------------------------------------------------------------------------
 inline constexpr std::size_t kIntakeBatch =
     256;  // Claims of one transaction: beyond it latency grows, not throughput.
 inline constexpr std::size_t kIntakeQueue =
@@ -53,9 +53,21 @@ inline constexpr std::int64_t kMaxBacklog =
     100'000;  // Accepted and unfinished operations (setting).
 inline constexpr std::size_t kReplayCacheEntries =
     100'000;  // About 20 MiB of what never changes about a key.
+inline constexpr std::size_t kDuplicateNotes =
+    10'000;  // Operations whose duplicates are told per flush.
+inline constexpr Milliseconds kFlushDuplicatesEvery{1'000};
+
+// --- The ledger's files
+// ------------------------------------------------------------------------------------------
+inline constexpr int kLedgerReaders = 3;              // Reads take tens of microseconds; two cores.
+inline constexpr int kLedgerPageCacheKib = 64 << 10;  // The indexes of a million records.
+inline constexpr std::size_t kCommitBatch = 64;  // Calls that share a commit; intake is one call.
+inline constexpr int kCheckpointPages = 1000;    // 4 MiB: SQLite's own default.
+inline constexpr int kWalPages = 16 << 10;  // 64 MiB: from here on the writer checkpoints itself.
+inline constexpr Milliseconds kLedgerBusy{2'000};  // A person's sqlite3 shell may hold the file.
+inline constexpr int kTimelineLines = 1000;  // Of one operation; lines of duplicates stop here.
 
 // --- Leases and work
-// ---------------------------------------------------------------------------------------------
 inline constexpr Milliseconds kLeaseTtl{15'000};  // A crashed replica's work waits at most so long.
 inline constexpr Milliseconds kLeaseRenewEvery{5'000};  // A third: two renewals may be lost.
 inline constexpr int kWorkers = 8;  // Blocking on hypervisor calls, not on the CPU.
@@ -74,7 +86,6 @@ inline constexpr Milliseconds kStopGrace{
     20'000};  // A guest has so long to shut down before it is forced (setting).
 
 // --- Hypervisor
-// --------------------------------------------------------------------------------------------------
 inline constexpr int kHostThreads = 6;  // Calls out to one host at once.
 inline constexpr Milliseconds kCallDeadline{
     60'000};  // Destroying a frozen QEMU took 12 s; 45 s is the least.
@@ -94,15 +105,23 @@ inline constexpr std::size_t kToolOutputBytes = 64 << 10;
 inline constexpr std::size_t kConsoleBytes = 1 << 20;  // One answer of the console route.
 inline constexpr std::size_t kMarkerBytes = 4 << 10;
 
+inline constexpr std::size_t kConsoleFileBytes =
+    16 << 20;  // Kept of a guest's serial output; beyond it the oldest half goes.
+inline constexpr std::size_t kSeedBytes =
+    8 << 20;  // A seed image: user data, keys and an ISO 9660 file system around them.
+inline constexpr std::size_t kEmbedRootBytes =
+    48;  // Sockets beneath it may have 107 bytes; libvirt adds up to 59.
+inline constexpr std::size_t kSimulatedHistory =
+    4096;  // Changes of a simulated host that a lagging list can look back on.
+
 // --- Hosts
-// -------------------------------------------------------------------------------------------------------
 inline constexpr int kVmsPerHost = 1000;  // Capacity when the configuration names none.
 inline constexpr int kCpuOvercommit =
     4;  // Guests are idle most of the time; memory is not shared so.
+inline constexpr Milliseconds kCapacityAge{1'000};  // Of the sum that claims are measured against.
 inline constexpr int kMemoryPercent = 85;  // The rest is the host's own and QEMU's overhead.
 
 // --- Reconciler and retention
-// ------------------------------------------------------------------------------------
 inline constexpr Milliseconds kReconcileEvery{30'000};
 inline constexpr Milliseconds kSweepEvery{60'000};
 inline constexpr hours kOrphanGrace{
@@ -158,7 +177,6 @@ inline constexpr std::int64_t kQuotaMax = 1LL << 40;  // Sums of them stay far f
 inline constexpr std::size_t kMetricSeries = 512;  // Of one name; labels are few by design.
 
 // --- HTTP
-// --------------------------------------------------------------------------------------------------------
 inline constexpr int kHttpPoolThreads =
     4;  // Blocking reads; SQLite answers in tens of microseconds.
 inline constexpr std::size_t kHttpPoolQueue = 1024;
@@ -168,5 +186,28 @@ inline constexpr seconds kHttpBodyTimeout{30};
 inline constexpr seconds kHttpIdleTimeout{
     75};  // Above what load balancers keep (60 s), so that they close first.
 inline constexpr seconds kHttpStopTimeout{10};
+
+// --- Client
+// ---------------------------------------------------------------------------------------------
+inline constexpr Milliseconds kClientConnect{5'000};   // A host that does not even answer the SYN.
+inline constexpr Milliseconds kClientAttempt{30'000};  // One try, besides what Prefer: wait asks.
+inline constexpr Milliseconds kClientBudget{120'000};  // All tries of one change: a restart fits.
+inline constexpr Milliseconds kClientReadBudget{10'000};  // All tries of a read: a person waits.
+inline constexpr Milliseconds kClientBackoffBase{200};
+inline constexpr Milliseconds kClientBackoffCap{10'000};
+inline constexpr int kClientAttempts = 500;          // A second bound, should a clock stand still.
+inline constexpr Milliseconds kClientWait{600'000};  // How long a command waits without --timeout.
+inline constexpr hours kClientWaitMax{365 * 24};     // Far from where nanoseconds overflow.
+inline constexpr seconds kClientPreferWait{1};       // The first answer; then progress is shown.
+inline constexpr Milliseconds kClientPollFast{250};  // A tiny guest is ready in four seconds.
+inline constexpr Milliseconds kClientPollSlow{1'000};
+inline constexpr int kClientFastPolls = 40;  // Ten seconds; who waits longer sees seconds pass.
+inline constexpr std::size_t kClientAnswerBytes = 16 << 20;  // A page of a hundred VMs is 200 KiB.
+inline constexpr int kClientPages = 1'000;                   // Of one list: 100,000 VMs.
+inline constexpr std::size_t kClientIntents = 1'000;         // Unfinished intents looked through.
+inline constexpr hours kClientIntentReuse{24};    // An older one is continued only when asked for.
+inline constexpr hours kClientStaleTemporary{1};  // What a killed save left behind is removed then.
+inline constexpr std::size_t kClientConsoleTailLines = 12;   // Shown with a failure.
+inline constexpr std::size_t kClientConsoleBytes = 8 << 20;  // Read for that tail; consoles rotate.
 
 }  // namespace vmonce::model::limits

@@ -262,6 +262,11 @@ StepResult CreateVm::Publish(const StepContext& context) const {
 
 Closing CreateVm::OnFailed(const StepContext& context, const model::Failure& failure) const {
   Closing closing;
+  // A VM that never left `pending` fails by way of `creating`, as every other.
+  ports::VmChange begun;
+  begun.vm = SubjectOf(context);
+  begun.state = model::VmState::kCreating;
+  closing.changes.push_back(std::move(begun));
   ports::VmChange change;
   change.vm = SubjectOf(context);
   change.state = model::VmState::kFailed;

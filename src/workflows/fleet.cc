@@ -89,6 +89,11 @@ std::vector<model::HostId> Fleet::Ids() const {
   return ids;
 }
 
+std::string Fleet::UriOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  return found == members_.end() ? "" : found->second.plan.uri;
+}
+
 HostStatus Fleet::StatusOf(const model::HostId& id) const {
   MonitorLock lock(*monitor_);
   const auto found = members_.find(id);

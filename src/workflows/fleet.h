@@ -48,6 +48,7 @@ class Fleet {
   // nullptr: no such host in the configuration (any more).
   ports::Hypervisor* Find(const model::HostId& id) const;
   std::vector<model::HostId> Ids() const;
+  std::string UriOf(const model::HostId& id) const;
   HostStatus StatusOf(const model::HostId& id) const;
   // The ledger's hosts with what is known here of their reachability.
   Result<std::vector<model::Candidate>> Candidates() const;

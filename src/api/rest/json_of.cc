@@ -1,0 +1,223 @@
+#include "api/rest/json_of.h"
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace vmonce::rest {
+namespace {
+
+namespace json = boost::json;
+
+void AddTime(json::object& object, std::string_view name, const std::optional<Time>& time) {
+  if (time) object[name] = FormatRfc3339(*time);
+}
+
+void AddFailure(json::object& object, const std::optional<model::Failure>& failure) {
+  if (failure) object["failure"] = JsonOf(*failure);
+}
+
+json::object ItemJson(const model::Operation& operation, const model::Item& item,
+                      const StepName& step_name) {
+  json::object object;
+  object["index"] = item.index;
+  object["vm"] = ToString(item.subject);
+  object["phase"] = ToString(item.phase);
+  object["step"] = item.step;
+  object["step_name"] = item.step < 0 ? std::string() : step_name(operation.kind, item.step);
+  object["failures"] = item.failures;
+  AddFailure(object, item.failure);
+  return object;
+}
+
+json::object EntryJson(const model::TimelineEntry& entry) {
+  json::object object;
+  object["at"] = FormatRfc3339(entry.at);
+  object["replica"] = entry.replica;
+  object["attempt"] = entry.attempt;
+  object["index"] = entry.index;
+  object["event"] = entry.event;
+  object["detail"] = entry.detail;
+  return object;
+}
+
+void ReplaceAll(std::string& text, const std::string& from, std::string_view to) {
+  if (from.empty()) return;
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+std::string VmUrl(const model::VmId& id) { return "/v1/vms/" + ToString(id); }
+std::string OperationUrl(const model::OperationId& id) { return "/v1/operations/" + ToString(id); }
+
+json::object JsonOf(const model::Vm& vm) {
+  json::object object;
+  object["id"] = ToString(vm.id);
+  object["name"] = vm.name;
+  object["state"] = ToString(vm.state);
+  object["desired"] = ToString(vm.desired);
+  object["observed"] = ToString(vm.observed);
+  object["image"] = vm.spec.image.name;
+  object["cpus"] = vm.spec.cpus;
+  object["memory_mib"] = vm.spec.memory_mib;
+  object["disk_gib"] = vm.spec.disk_gib;
+  object["hostname"] = vm.spec.hostname;
+  object["network"] = vm.spec.network;
+  object["mac"] = vm.mac;
+  object["host"] = vm.host ? json::value(vm.host->value) : json::value();
+  json::object& labels = object["labels"].emplace_object();
+  for (const auto& [key, value] : vm.labels) labels[key] = value;
+  object["operation"] = ToString(vm.operation);
+  object["idempotency_key_prefix"] = vm.key_prefix;
+  object["index"] = vm.index;
+  object["version"] = vm.version;
+  AddTime(object, "created_at", vm.created);
+  AddTime(object, "updated_at", vm.updated);
+  AddTime(object, "deleted_at", vm.deleted);
+  AddFailure(object, vm.failure);
+  object["console_url"] = VmUrl(vm.id) + "/console";
+  return object;
+}
+
+json::array JsonOf(const std::vector<model::Vm>& vms) {
+  json::array array;
+  for (const model::Vm& vm : vms) array.push_back(JsonOf(vm));
+  return array;
+}
+
+json::object JsonOf(const model::Operation& operation, const StepName& step_name) {
+  json::object object;
+  object["id"] = ToString(operation.id);
+  object["kind"] = ToString(operation.kind);
+  object["state"] = ToString(operation.state);
+  object["attempt"] = operation.attempt;
+  object["stuck"] = operation.is_stuck;
+  AddTime(object, "accepted_at", operation.accepted);
+  AddTime(object, "updated_at", operation.updated);
+  AddTime(object, "finished_at", operation.finished);
+  object["idempotency_key_prefix"] = operation.key_prefix;
+  json::array& items = object["items"].emplace_array();
+  json::array vms;
+  for (const model::Item& item : operation.items) {
+    items.push_back(ItemJson(operation, item, step_name));
+    vms.emplace_back(ToString(item.subject));
+  }
+  AddFailure(object, operation.failure);
+  object["vms"] = std::move(vms);
+  return object;
+}
+
+json::object JsonOf(const model::Failure& failure) {
+  return {{"code", failure.code}, {"detail", failure.detail}, {"retryable", failure.passing}};
+}
+
+json::object JsonOf(const model::Resources& resources) {
+  return {{"vms", resources.vms},
+          {"cpus", resources.cpus},
+          {"memory_mib", resources.memory_mib},
+          {"disk_gib", resources.disk_gib}};
+}
+
+json::object JsonOf(const model::Image& image) {
+  return {{"name", image.name},
+          {"kind", ToString(image.kind)},
+          {"aliases", json::array(image.aliases.begin(), image.aliases.end())}};
+}
+
+json::object JsonOf(const service::HostView& view) {
+  json::object object;
+  object["id"] = view.host.id.value;
+  const std::string uri = WithoutPassword(view.host.uri);
+  object["uri"] = uri;
+  object["state"] = ToString(view.host.state);
+  object["reachable"] = view.status.is_reachable;
+  const auto& facts = view.status.facts;
+  object["hypervisor"] = facts ? json::value(facts->hypervisor) : json::value();
+  object["accelerator"] = facts ? json::value(facts->accelerator) : json::value();
+  object["capacity"] = JsonOf(view.host.capacity);
+  object["reserved"] = JsonOf(view.host.reserved);
+  if (!view.status.problem.empty()) {
+    // Hypervisors like to repeat the URI in their errors.
+    std::string problem = view.status.problem;
+    ReplaceAll(problem, view.host.uri, uri);
+    object["problem"] = problem;
+  }
+  return object;
+}
+
+json::object JsonOf(const workflows::ReconcileReport& report) {
+  json::object object;
+  object["host"] = report.host.value;
+  object["domains"] = report.domains;
+  object["ours"] = report.ours;
+  object["missing"] = report.missing;
+  object["found"] = report.found;
+  object["made_due"] = report.made_due;
+  object["strays"] = report.strays;
+  object["quarantined"] = report.quarantined;
+  object["removed"] = report.removed;
+  object["kept_volumes"] = report.kept_volumes;
+  object["alarmed"] = report.is_alarmed;
+  if (!report.problem.empty()) object["problem"] = report.problem;
+  return object;
+}
+
+json::array TimelineOf(const model::Operation& operation,
+                       const std::vector<model::TimelineEntry>& entries) {
+  json::array items;
+  const bool has_acceptance = std::ranges::any_of(
+      entries, [](const model::TimelineEntry& entry) { return entry.event == "accepted"; });
+  if (!has_acceptance) {
+    model::TimelineEntry accepted;
+    accepted.at = operation.accepted;
+    accepted.event = "accepted";
+    accepted.detail = fmt::format("a {} of {} VM{}", ToString(operation.kind),
+                                  operation.items.size(), operation.items.size() == 1 ? "" : "s");
+    items.push_back(EntryJson(accepted));
+  }
+  for (const model::TimelineEntry& entry : entries) items.push_back(EntryJson(entry));
+  return items;
+}
+
+std::string_view WordOf(service::DryRun::Would would) {
+  using Would = service::DryRun::Would;
+  switch (would) {
+    case Would::kCreate: return "create";
+    case Would::kReplay: return "replay";
+    case Would::kNewAttempt: return "new_attempt";
+    case Would::kMismatch: return "mismatch";
+    case Would::kExpired: return "expired";
+    case Would::kRefuse: return "refuse";
+  }
+  return "refuse";
+}
+
+std::string WithoutPassword(const std::string& uri) {
+  constexpr std::string_view kHidden = "***";
+  std::string shown = uri;
+  // The user part ends at the last @ of the authority: a password may hold one, badly.
+  if (const std::size_t scheme = shown.find("://"); scheme != std::string::npos) {
+    const std::size_t begin = scheme + 3;
+    const std::size_t end = std::min(shown.find_first_of("/?#", begin), shown.size());
+    const std::size_t at = shown.substr(0, end).rfind('@');
+    const std::size_t colon = shown.find(':', begin);
+    if (at != std::string::npos && at >= begin && colon < at) {
+      shown.replace(colon + 1, at - colon - 1, kHidden);
+    }
+  }
+  const std::size_t query = shown.find('?');
+  for (std::size_t at = query; at != std::string::npos; at = shown.find('&', at + 1)) {
+    const std::size_t equals = shown.find('=', at);
+    const std::size_t end = std::min(shown.find('&', at + 1), shown.size());
+    if (equals >= end) continue;
+    if (shown.substr(at, equals - at).find("pass") == std::string::npos) continue;
+    shown.replace(equals + 1, end - equals - 1, kHidden);
+  }
+  return shown;
+}
+
+}  // namespace vmonce::rest

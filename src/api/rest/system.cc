@@ -1,0 +1,68 @@
+// What tells of the service itself.
+#include "api/rest/contract.h"
+#include "api/rest/handlers.h"
+#include "api/rest/parse_body.h"
+#include "api/rest/parse_query.h"
+#include "api/rest/reply.h"
+
+namespace vmonce::rest {
+namespace {
+
+namespace json = boost::json;
+
+http::Response StatusJson(std::string_view status) {
+  return http::JsonResponse(200, json::serialize(json::object{{"status", status}}));
+}
+
+// Of the two that can be missing, the ledger is asked again: an error's text is for people.
+model::Problem NotReady(const Face& face, const http::Request& request, const Error& error) {
+  auto usage = face.parts.queries.Usage(CallerOf(request));
+  if (!usage) return std::move(usage.error());
+  model::Problem problem;
+  problem.code = "hypervisor_unavailable";
+  problem.detail = error.detail;
+  problem.retry_after = std::chrono::seconds(2);
+  return problem;
+}
+
+http::Response GetReadinessNow(const Face& face, const http::Request& request) {
+  if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
+  const Status ready = face.parts.queries.Ready();
+  return ready ? StatusJson("ready") : Reply(NotReady(face, request, ready.error()));
+}
+
+http::Response GetCapabilitiesNow(const Face& face, const http::Request& request) {
+  if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
+  const auto usage = face.parts.queries.Usage(CallerOf(request));
+  if (!usage) return Reply(usage.error());
+  return http::JsonResponse(200, json::serialize(JsonOf(face.parts.capabilities, *usage)));
+}
+
+}  // namespace
+
+void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(GetCapabilitiesNow(*face, request));
+}
+
+void GetReadiness(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(GetReadinessNow(*face, request));
+}
+
+void GetContract(const FacePointer&, http::Request request, http::Responder respond) {
+  const std::optional<model::Problem> problem = RefuseQuery(request);
+  respond(problem ? Reply(*problem) : http::JsonResponse(200, std::string(ContractJson())));
+}
+
+void GetHealth(const FacePointer&, http::Request request, http::Responder respond) {
+  const std::optional<model::Problem> problem = RefuseQuery(request);
+  respond(problem ? Reply(*problem) : StatusJson("ok"));
+}
+
+void GetMetrics(const FacePointer& face, http::Request request, http::Responder respond) {
+  const std::optional<model::Problem> problem = RefuseQuery(request);
+  respond(problem ? Reply(*problem)
+                  : http::NewResponse(200, "text/plain; version=0.0.4; charset=utf-8",
+                                      face->parts.metrics()));
+}
+
+}  // namespace vmonce::rest

@@ -1,0 +1,88 @@
+// What changes VMs: create, update, delete, power.
+#include "api/rest/handlers.h"
+#include "api/rest/parse_body.h"
+#include "api/rest/reply.h"
+
+namespace vmonce::rest {
+namespace {
+
+using service::ChangeRequest;
+
+Telling TellingOf(const Face& face, std::chrono::seconds asked) {
+  const std::chrono::seconds wait = std::min(asked, face.parts.capabilities.wait_cap);
+  return {face.parts.step_name, face.parts.clock.Now(), wait};
+}
+
+void Change(const FacePointer& face, const http::Request& request, const http::Responder& respond,
+            ChangeRequest::Kind kind) {
+  Parsed<ChangeRequest> change = ParseChange(request, kind);
+  if (!change) {
+    respond(Reply(change.error()));
+    return;
+  }
+  const std::chrono::seconds wait = change->asked.wait;
+  face->parts.vms.Change(
+      std::move(*change), [face, respond, wait](const service::Outcome& outcome) {
+        respond(outcome ? ReplyChange(*outcome, TellingOf(*face, wait)) : Reply(outcome.error()));
+      });
+}
+
+}  // namespace
+
+void CreateVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Parsed<ParsedCreate> create = ParseCreate(request, face->parts.sealer);
+  if (!create) {
+    respond(Reply(create.error()));
+    return;
+  }
+  if (create->is_dry_run) {
+    const auto would = face->parts.vms.WouldCreate(create->request);
+    respond(would ? ReplyDryRun(*would, face->parts.step_name) : Reply(would.error()));
+    return;
+  }
+  const std::chrono::seconds wait = create->request.asked.wait;
+  face->parts.vms.Create(
+      std::move(create->request), [face, respond, wait](const service::Outcome& outcome) {
+        respond(outcome ? ReplyCreate(*outcome, TellingOf(*face, wait)) : Reply(outcome.error()));
+      });
+}
+
+void UpdateVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Change(face, request, respond, ChangeRequest::Kind::kUpdate);
+}
+
+void DeleteVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Change(face, request, respond, ChangeRequest::Kind::kDelete);
+}
+
+void StartVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Change(face, request, respond, ChangeRequest::Kind::kStart);
+}
+
+void StopVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Change(face, request, respond, ChangeRequest::Kind::kStop);
+}
+
+void RebootVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  Change(face, request, respond, ChangeRequest::Kind::kReboot);
+}
+
+void CancelOperation(const FacePointer& face, http::Request request, http::Responder respond) {
+  const Parsed<model::OperationId> id = ParseOperationId(request);
+  if (!id) {
+    respond(Reply(id.error()));
+    return;
+  }
+  Parsed<service::Asked> asked = ParseBare(request, OperationUrl(*id) + "/cancel");
+  if (!asked) {
+    respond(Reply(asked.error()));
+    return;
+  }
+  const std::chrono::seconds wait = asked->wait;
+  face->parts.vms.Cancel(
+      std::move(*asked), *id, [face, respond, wait](const service::Outcome& outcome) {
+        respond(outcome ? ReplyChange(*outcome, TellingOf(*face, wait)) : Reply(outcome.error()));
+      });
+}
+
+}  // namespace vmonce::rest

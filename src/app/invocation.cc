@@ -1,0 +1,151 @@
+#include "app/invocation.h"
+
+#include <fmt/format.h>
+
+#include "app/json_text.h"
+#include "base/uuid.h"
+#include "model/limits.h"
+
+namespace vmonce::app {
+namespace {
+
+namespace limits = model::limits;
+using client::CallEnd;
+using client::CallResult;
+
+ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const CallResult& result) {
+  if (result.end == CallEnd::kInterrupted) {
+    run.messages.Say(fmt::format("{}: interrupted before an answer came", what));
+    return ExitCode::kDetached;
+  }
+  const std::string& cause = result.error->detail;
+  run.messages.Say(fmt::format("error: {}: no answer from {} after {} {}: {}", what,
+                               run.client.base_url(), result.tries,
+                               result.tries == 1 ? "try" : "tries", cause));
+  if (result.error->code == ErrorCode::kInvalid) return ExitCode::kFailed;
+  run.messages.Say(
+      "  repair: start it with `vmonce serve`, or name another server with --url or VMONCE_URL");
+  return ExitCode::kUnreachable;
+}
+
+}  // namespace
+
+Instant Deadline(const Invocation& run) {
+  return run.begin + run.globals.timeout.value_or(limits::kClientWait);
+}
+
+CallResult Get(const Invocation& run, std::string path, Query query) {
+  client::ApiRequest request;
+  request.path = std::move(path);
+  request.query = std::move(query);
+  request.budget = run.globals.timeout.value_or(limits::kClientReadBudget);
+  return run.client.Call(request, run.world.stop);
+}
+
+CallResult Change(const Invocation& run, std::string method, std::string path, std::string key) {
+  client::ApiRequest request;
+  request.method = std::move(method);
+  request.path = std::move(path);
+  if (request.method != "DELETE") request.body = "{}";
+  request.key = std::move(key);
+  request.budget = run.globals.timeout.value_or(limits::kClientBudget);
+  return run.client.Call(request, run.world.stop);
+}
+
+Listing GetAll(const Invocation& run, std::string path, Query query) {
+  Listing listing;
+  query.emplace_back("limit", std::to_string(limits::kPageItems));
+  const std::size_t own = query.size();
+  for (int page = 0; page < limits::kClientPages; ++page) {
+    CallResult result = Get(run, path, query);
+    if (!result.IsSuccess()) {
+      listing.failure = std::move(result);
+      return listing;
+    }
+    for (auto& item : ListAt(result.json, "items")) listing.items.push_back(std::move(item));
+    const std::string next = TextAt(result.json, "next");
+    if (next.empty()) break;
+    query.resize(own);
+    query.emplace_back("cursor", next);
+  }
+  return listing;
+}
+
+std::string NewKey(const World& world) {
+  return "vmonce-" + ToString(NewUuidV7(world.clock, world.random));
+}
+
+std::string CommandHint(const Invocation& run, std::string_view command) {
+  const bool is_default =
+      run.globals.url == run.world.environment("VMONCE_URL").value_or(std::string(kDefaultUrl));
+  return is_default ? fmt::format("vmonce {}", command)
+                    : fmt::format("vmonce --url {} {}", run.globals.url, command);
+}
+
+ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallResult& result) {
+  if (!result.response) return ReportNoAnswer(run, what, result);
+  const client::ApiProblem problem = client::ReadProblem(*result.response);
+  const std::string& cause = problem.detail.empty() ? problem.title : problem.detail;
+  run.messages.Say(fmt::format("error: {}: {}", what, cause));
+  for (const auto& [pointer, detail] : problem.fields) {
+    run.messages.Say(fmt::format("  {}: {}", pointer, detail));
+  }
+  if (!problem.differing.empty()) {
+    run.messages.Say(
+        fmt::format("  differs from the first request at: {}", fmt::join(problem.differing, ", ")));
+  }
+  if (!problem.first_seen.empty()) {
+    run.messages.Say(fmt::format("  the key was first used at {}", problem.first_seen));
+  }
+  if (!problem.vm.empty()) run.messages.Say(fmt::format("  vm: {}", problem.vm));
+  if (const auto repair = RepairOf(problem.code); !repair.empty()) {
+    run.messages.Say(fmt::format("  repair: {}", repair));
+  }
+  if (!problem.operation.empty()) {
+    run.messages.Say(fmt::format("  operation: {}", problem.operation));
+  }
+  run.messages.Say(fmt::format("  code: {} (HTTP {})", problem.code, problem.status));
+  return ExitCodeOf(problem);
+}
+
+ExitCode ReportForeignAnswer(const Invocation& run, std::string_view what) {
+  run.messages.Say(
+      fmt::format("error: {}: {} answered, but not as vmonce does", what, run.client.base_url()));
+  run.messages.Say("  repair: check --url and VMONCE_URL");
+  return ExitCode::kFailed;
+}
+
+std::string RepairOf(std::string_view code) {
+  struct Row {
+    std::string_view code, repair;
+  };
+  constexpr Row kRows[] = {
+      {"idempotency_key_reused",
+       "for another VM leave --key out or choose a new one; for the same VM repeat the first "
+       "request unchanged"},
+      {"idempotency_key_expired", "its VM is gone; for a new VM choose a new key"},
+      {"image_not_found", "`vmonce images` lists what there is"},
+      {"name_taken", "choose another name, or look at the VM that has it: `vmonce get NAME`"},
+      {"vm_not_found", "`vmonce list` lists what there is"},
+      {"operation_not_found", "`vmonce operations` lists what there is"},
+      {"no_capacity",
+       "`vmonce hosts` shows what is free; ask for less or delete a VM, then repeat with the same "
+       "key"},
+      {"quota_exceeded", "delete a VM or ask for a larger quota, then repeat with the same key"},
+      {"hypervisor_refused", "the host cannot run this VM; change the request and use a new key"},
+      {"hypervisor_unavailable",
+       "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},
+      {"ledger_behind",
+       "an older ledger was restored; its operator must rebuild it before it takes requests"},
+      {"conflict", "something that is not vmonce's stands in the way on the host; remove it there"},
+      {"host_not_allowed", "reach the server by the address it listens on, 127.0.0.1 by default"},
+      {"console_not_ready", "wait until the VM has been started"},
+      {"http_404", "this server is not vmonce, or is an older one; check --url"},
+  };
+  for (const Row& row : kRows) {
+    if (row.code == code) return std::string(row.repair);
+  }
+  return "";
+}
+
+}  // namespace vmonce::app

@@ -1,0 +1,307 @@
+#include "app/node.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "api/rest/rest.h"
+#include "app/metrics.h"
+#include "app/observers.h"
+#include "app/service_metrics.h"
+#include "base/seal.h"
+#include "engine/periodic.h"
+#include "engine/worker_pool.h"
+#include "http/server.h"
+#include "hypervisor/factory.h"
+#include "ledger/sqlite_ledger.h"
+#include "service/capacity.h"
+#include "service/intake.h"
+#include "service/queries.h"
+#include "service/reconciler.h"
+#include "service/vm_service.h"
+#include "service/waiters.h"
+#include "workflows/workflows.h"
+
+namespace vmonce::app {
+namespace {
+
+namespace limits = model::limits;
+
+model::ReplicaId NewReplicaId(Random& random) { return {fmt::format("r-{:016x}", random.Next())}; }
+
+Status MakeStateDirectory(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  // Only the service's own user looks in: user data and consoles pass through here.
+  if (error || chmod(dir.c_str(), 0700) != 0) {
+    return Fail(
+        ErrorCode::kRefused,
+        fmt::format("the state directory {} cannot be made or is not ours ({}); make it, or "
+                    "name another with [state] dir",
+                    dir, error ? error.message() : "chmod failed"));
+  }
+  return {};
+}
+
+std::optional<model::Resources> CapacityOf(const HostConfig& host) {
+  if (!host.cpus || !host.memory_mib) return std::nullopt;
+  return model::Resources{host.vms, *host.cpus, *host.memory_mib,
+                          host.disk_gib.value_or(limits::kDiskGib)};
+}
+
+Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {
+  return limits.lease_ttl + fleet.SettleTime();
+}
+
+}  // namespace
+
+struct Node::Parts {
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<ports::Ledger> l, std::string key);
+
+  void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
+  // After the last host was added.
+  void Wire();
+  http::Router Routes();
+  http::ServerOptions HttpOptions() const;
+  void StartThreads();
+  void StopWork();
+
+  const Config config;
+  NodeDoors doors;
+  const model::ReplicaId replica;
+  std::unique_ptr<ports::Ledger> ledger;
+  Sealer sealer;
+  std::vector<hypervisor::HostThreads*> host_doors;
+  workflows::Fleet fleet;
+  workflows::WorkflowParts workflow_parts;
+  engine::SagaTable sagas;
+  engine::LeaseKeeper leases;
+  PrometheusMetrics metrics;
+  ServiceMetrics service_metrics;
+  service::Waiters waiters;
+  MeteredWork observer;
+  service::Capacity capacity;
+  service::ImageCatalog images;
+  service::Queries queries;
+
+  // Made by Wire().
+  std::unique_ptr<engine::WorkerPool> workers;
+  std::unique_ptr<service::Intake> intake;
+  std::unique_ptr<service::VmService> vms;
+  std::unique_ptr<service::Reconciler> reconciler;
+  std::unique_ptr<Scrape> scrape;
+  std::unique_ptr<engine::Periodic> sweeper;
+  std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<http::Server> server;
+  std::unique_ptr<Thread> renewing;
+};
+
+Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<ports::Ledger> l, std::string key)
+    : config(c),
+      doors(d),
+      replica(NewReplicaId(d.random)),
+      ledger(std::move(l)),
+      sealer(std::move(key), d.random),
+      fleet(*ledger, d.threads, d.logger),
+      workflow_parts{*ledger, fleet,    sealer,
+                     d.clock, d.random, {c.limits.stop_grace, limits::kObserveEvery}},
+      sagas(workflows::AllSagas(workflow_parts)),
+      leases(*ledger, d.clock, d.threads, d.logger,
+             {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
+      metrics(d.threads),
+      service_metrics(metrics),
+      waiters(d.clock, d.threads),
+      observer(service_metrics, waiters, d.clock),
+      capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
+      images(c.images),
+      queries(*ledger, fleet, images, c.retention) {}
+
+void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
+  host_doors.push_back(door.get());
+  fleet.Add({host.id, host.uri, CapacityOf(host)}, std::move(door));
+}
+
+void Node::Parts::Wire() {
+  const engine::WorkerBounds bounds{{limits::kStepBackoffBase, limits::kStepBackoffCap},
+                                    limits::kHeldRetry,
+                                    fleet.SettleTime(),
+                                    limits::kStepFailures,
+                                    limits::kUndoFailuresStuck};
+  const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
+                                  doors.random, doors.logger, replica, bounds};
+  workers = std::make_unique<engine::WorkerPool>(
+      parts, doors.threads,
+      engine::PoolBounds{config.limits.workers, limits::kPollDue, fleet.SettleTime()});
+  intake = std::make_unique<service::Intake>(
+      *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
+      service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
+  vms = std::make_unique<service::VmService>(
+      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
+                            doors.random, doors.threads, doors.logger,
+                            [this] { return capacity.Total(); }},
+      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+                               config.retention});
+  reconciler = std::make_unique<service::Reconciler>(
+      workflow_parts, doors.threads, doors.logger,
+      workflows::ReconcileSettings{config.limits.orphan_grace, StrayAge(config.limits, fleet),
+                                   limits::kStraySightings, limits::kSweepRemovalsMin,
+                                   limits::kSweepRemovalsPercent},
+      config.limits.reconcile_every);
+  scrape = std::make_unique<Scrape>(service_metrics, *ledger, *vms, *reconciler, doors.threads);
+  sweeper = std::make_unique<engine::Periodic>(
+      "sweep", limits::kSweepEvery,
+      [this] {
+        const Result<ports::SweepCounts> swept =
+            ledger->Sweep(config.retention, limits::kSweepRows);
+        if (!swept) doors.logger.Warning("sweep_failed", {{"cause", swept.error().detail}});
+      },
+      doors.clock, doors.threads);
+  duplicates = std::make_unique<engine::Periodic>(
+      "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
+      doors.threads);
+  // Only the io thread calls it.
+  auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
+  server = std::make_unique<http::Server>(
+      HttpOptions(), http::ServerContext{doors.clock, doors.random, doors.threads, doors.logger},
+      Routes(), [this, by_route](const http::Observation& seen) {
+        auto found = by_route->find(seen.route);
+        if (found == by_route->end()) {
+          Histogram& histogram = service_metrics.HttpRequestDuration(seen.route);
+          found = by_route->emplace(std::string(seen.route), &histogram).first;
+        }
+        found->second->Observe(std::chrono::duration<double>(seen.duration).count());
+      });
+}
+
+http::Router Node::Parts::Routes() {
+  http::Router router;
+  rest::RegisterRest(
+      router,
+      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
+                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+                                         config.limits.max_backlog, limits::kPreferWait},
+                      [this] {
+                        scrape->Update();
+                        return metrics.Render();
+                      },
+                      [this](model::OperationKind kind, int step) -> std::string {
+                        const engine::Saga* saga = sagas.Find(kind);
+                        if (saga == nullptr || step < 0) return "";
+                        if (step >= static_cast<int>(saga->steps.size())) return "";
+                        return std::string(saga->steps[static_cast<std::size_t>(step)].name);
+                      }});
+  return router;
+}
+
+http::ServerOptions Node::Parts::HttpOptions() const {
+  http::ServerOptions options;
+  options.address = config.server.address;
+  options.port = config.server.port;
+  for (const std::string& name : config.server.allowed_hosts) options.allowed_hosts.push_back(name);
+  options.max_header_bytes = limits::kHeaderBytes;
+  options.max_body_bytes = limits::kBodyBytes;
+  options.max_connections = limits::kHttpConnections;
+  options.header_timeout = limits::kHttpHeaderTimeout;
+  options.body_timeout = limits::kHttpBodyTimeout;
+  options.idle_timeout = limits::kHttpIdleTimeout;
+  options.stop_timeout = limits::kHttpStopTimeout;
+  options.pool_threads = limits::kHttpPoolThreads;
+  options.max_pool_queue = limits::kHttpPoolQueue;
+  return options;
+}
+
+void Node::Parts::StartThreads() {
+  waiters.Start();
+  renewing = doors.threads.Spawn("leases", [this](std::stop_token stop) { leases.Run(stop); });
+  workers->Start();
+  intake->Start();
+  reconciler->Start();
+  sweeper->Start();
+  duplicates->Start();
+}
+
+// Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
+// then the work.
+void Node::Parts::StopWork() {
+  waiters.Stop();
+  server->Stop();
+  intake->Stop();
+  duplicates->Stop();
+  vms->FlushDuplicates();
+  reconciler->Stop();
+  sweeper->Stop();
+  workers->Stop();
+  if (renewing) renewing->RequestStop();
+  renewing.reset();
+}
+
+Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Node::~Node() = default;
+
+Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) {
+  if (const Status made = MakeStateDirectory(config.state.dir); !made) {
+    return std::unexpected(made.error());
+  }
+  // libvirt reads the environment when its first door is made, so hosts come before other threads.
+  std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
+  for (const HostConfig& host : config.hosts) {
+    hypervisor::HostOptions options;
+    options.id = host.id;
+    options.uri = host.uri;
+    options.accelerator =
+        hypervisor::ParseAccelerator(host.accel).value_or(hypervisor::Accelerator::kAuto);
+    options.pool = host.pool;
+    options.pool_path = host.pool_path;
+    options.simulated_latency = host.latency;
+    Result<std::unique_ptr<hypervisor::HostThreads>> door =
+        hypervisor::NewHypervisor(options, doors.clock, doors.threads, doors.random, doors.logger);
+    if (!door) return Context("host " + host.id.value, door.error());
+    host_doors.push_back(std::move(*door));
+  }
+
+  ledger::SqliteLedgerOptions options;
+  options.path = config.state.LedgerPath();
+  options.page_cache_kib = config.ledger.cache_mib * 1024;
+  options.max_batch = limits::kIntakeBatch;
+  Result<std::unique_ptr<ledger::SqliteLedger>> ledger =
+      ledger::SqliteLedger::Open(options, doors.clock, doors.random, doors.threads, doors.logger);
+  if (!ledger) return Context("ledger", ledger.error());
+  Result<std::string> key = LoadOrCreateKeyFile(config.state.KeyPath(), doors.random);
+  if (!key) return Context("key file", key.error());
+
+  auto parts = std::make_unique<Parts>(config, doors, std::move(*ledger), std::move(*key));
+  for (std::size_t i = 0; i < host_doors.size(); ++i) {
+    parts->AddHost(config.hosts[i], std::move(host_doors[i]));
+  }
+  parts->Wire();
+  return std::unique_ptr<Node>(
+      new Node(std::move(parts)));  // tidy: allow new: the constructor is private
+}
+
+Status Node::Start() {
+  if (const Status listening = parts_->server->Start(); !listening) {
+    Error error = listening.error();
+    error.detail += "; stop what uses it, or choose another with [server] listen";
+    return std::unexpected(std::move(error));
+  }
+  parts_->StartThreads();
+  return {};
+}
+
+bool Node::Stop() {
+  parts_->StopWork();
+  return std::ranges::none_of(parts_->host_doors,
+                              [](const hypervisor::HostThreads* door) { return door->AnyOut(); });
+}
+
+std::string Node::Url() const {
+  const std::string& address = parts_->config.server.address;
+  const bool is_ipv6 = address.contains(':');
+  return fmt::format("http://{}{}{}:{}", is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "",
+                     parts_->server->port());
+}
+
+std::string Node::LedgerId() const { return parts_->ledger->Id().value; }
+
+}  // namespace vmonce::app

@@ -1,0 +1,52 @@
+// One node: ledger, hosts, engine, service and faces, wired for production. The only place that
+// builds them all.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/config.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/threads.h"
+
+namespace vmonce::app {
+
+// All outlive the node.
+struct NodeDoors {
+  Clock& clock;
+  Random& random;
+  Threads& threads;
+  Logger& logger;
+};
+
+// Open, Start, Stop and the destructor belong to one thread.
+class Node {
+ public:
+  // Opens the ledger and makes the doors to the hosts; nothing runs yet and no host is connected.
+  // An error says, for people, what is wrong and what to do; nothing was changed then but files
+  // made in the state directory.
+  static Result<std::unique_ptr<Node>> Open(const Config& config, NodeDoors doors);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Listens, then works. Hosts are connected in the background: /readyz tells when the first
+  // answers.
+  Status Start();
+  // Ends work in order: no new requests, then no new steps. False: a call to a hypervisor is still
+  // out, and the process must end by _exit.
+  bool Stop();
+
+  std::string Url() const;
+  std::string LedgerId() const;
+
+ private:
+  struct Parts;
+  explicit Node(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace vmonce::app

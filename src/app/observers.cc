@@ -1,0 +1,60 @@
+#include "app/observers.h"
+
+namespace vmonce::app {
+namespace {
+
+double Seconds(Milliseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+void MeteredWork::StepTried(model::OperationKind, std::string_view step, std::string_view outcome,
+                            Milliseconds took) {
+  metrics_.StepDuration(step, outcome).Observe(Seconds(took));
+}
+
+void MeteredWork::OperationEnded(const model::Operation& operation) {
+  metrics_.Operations(ToString(operation.kind), ToString(operation.state)).Add(1);
+  metrics_.operation_duration.Observe(Seconds(clock_.Now() - operation.accepted));
+  waiters_.Ended(operation.id);
+}
+
+void Scrape::Update() {
+  MonitorLock lock(*monitor_);
+  for (const auto& [outcome, count] : service_.OutcomeCounts()) {
+    std::int64_t& counted = counted_[outcome];
+    metrics_.IdempotencyRequests(outcome).Add(static_cast<std::uint64_t>(count - counted));
+    counted = count;
+  }
+  UpdateLedger();
+  UpdateReconciler();
+}
+
+void Scrape::UpdateLedger() {
+  const Result<ports::LedgerTotals> totals = ledger_.Totals();
+  if (!totals) return;
+  for (const auto& [state, count] : totals->operations_in_state) {
+    metrics_.OperationsInState(state).Set(static_cast<double>(count));
+  }
+  const Time now = ledger_.Now();
+  const auto age = [now](const std::optional<Time>& since) {
+    return since ? Seconds(now - *since) : 0.0;
+  };
+  metrics_.oldest_unfinished_age.Set(age(totals->oldest_unfinished));
+  metrics_.outbox_oldest_pending_age.Set(age(totals->oldest_event));
+}
+
+// What the sweeps saw is the state of the world, so these are gauges of the last ones.
+void Scrape::UpdateReconciler() {
+  int unowned = 0;
+  std::optional<Time> oldest;
+  for (const service::LastSweep& sweep : reconciler_.LastSweeps()) {
+    unowned += sweep.report.strays;
+    if (!sweep.report.problem.empty()) continue;
+    oldest = std::min(oldest.value_or(sweep.at), sweep.at);
+  }
+  metrics_.domains_unowned.Set(unowned);
+  metrics_.operations_with_multiple_domains.Set(reconciler_.SecondCopies());
+  if (oldest) metrics_.reconcile_last_success.Set(static_cast<double>(ToUnixMs(*oldest)) / 1000);
+}
+
+}  // namespace vmonce::app

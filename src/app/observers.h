@@ -1,0 +1,59 @@
+// Turns what happens inside the service into metrics.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "app/service_metrics.h"
+#include "base/clock.h"
+#include "engine/observer.h"
+#include "ports/ledger.h"
+#include "service/reconciler.h"
+#include "service/vm_service.h"
+#include "service/waiters.h"
+
+namespace vmonce::app {
+
+// Thread-safe. What it is given outlives it.
+class MeteredWork final : public engine::WorkObserver {
+ public:
+  MeteredWork(const ServiceMetrics& metrics, service::Waiters& waiters, Clock& clock)
+      : metrics_(metrics), waiters_(waiters), clock_(clock) {}
+
+  void StepTried(model::OperationKind kind, std::string_view step, std::string_view outcome,
+                 Milliseconds took) override;
+  void OperationEnded(const model::Operation& operation) override;
+
+ private:
+  const ServiceMetrics& metrics_;
+  service::Waiters& waiters_;
+  Clock& clock_;
+};
+
+// Brings the gauges up to date from the ledger and the last sweeps; called before each scrape, by
+// one thread at a time.
+class Scrape {
+ public:
+  Scrape(const ServiceMetrics& metrics, ports::Ledger& ledger, const service::VmService& service,
+         const service::Reconciler& reconciler, Threads& threads)
+      : metrics_(metrics),
+        ledger_(ledger),
+        service_(service),
+        reconciler_(reconciler),
+        monitor_(threads.NewMonitor()) {}
+
+  void Update();
+
+ private:
+  void UpdateLedger();
+  void UpdateReconciler();
+
+  const ServiceMetrics& metrics_;
+  ports::Ledger& ledger_;
+  const service::VmService& service_;
+  const service::Reconciler& reconciler_;
+  std::unique_ptr<Monitor> monitor_;
+  std::map<std::string, std::int64_t> counted_ GUARDED_BY(*monitor_);
+};
+
+}  // namespace vmonce::app

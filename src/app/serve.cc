@@ -1,0 +1,85 @@
+// Wires the service together, runs it until a signal, and takes it down in order. Guests go on
+// running.
+#include "app/serve.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "app/config.h"
+#include "app/exit_code.h"
+#include "app/node.h"
+#include "base/system.h"
+
+namespace vmonce::app {
+namespace {
+
+constexpr int kRefused = static_cast<int>(ExitCode::kFailed);
+constexpr int kUsage = static_cast<int>(ExitCode::kUsage);
+
+// Every connection is a descriptor, and so are guests' monitors.
+void RaiseOpenFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Blocked before any thread is made, so that all inherit it and only WaitForEnd() takes them.
+sigset_t BlockEndSignals() {
+  sigset_t signals{};
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+int Refuse(const Error& error) {
+  std::fprintf(stderr, "vmonce serve: %s\n", error.detail.c_str());
+  return kRefused;
+}
+
+}  // namespace
+
+int RunServe(const ServeFlags& flags) {
+  const std::optional<std::string> path =
+      flags.config_path.empty() ? std::nullopt : std::optional(flags.config_path);
+  const auto config = ReadConfig(path, flags.overrides, &Environment);
+  if (!config) {
+    for (const ConfigMistake& mistake : config.error()) {
+      std::fprintf(stderr, "%s\n", mistake.Format().c_str());
+    }
+    return kUsage;
+  }
+  RaiseOpenFiles();
+  const sigset_t signals = BlockEndSignals();
+
+  const auto clock = NewSystemClock();
+  const auto random = NewSystemRandom();
+  const auto threads = NewSystemThreads();
+  const auto logger = NewStderrLogger(*clock, config->log_level);
+  Result<std::unique_ptr<Node>> node =
+      Node::Open(*config, NodeDoors{*clock, *random, *threads, *logger});
+  if (!node) return Refuse(node.error());
+  if (const Status started = (*node)->Start(); !started) return Refuse(started.error());
+  logger->Info(
+      "serving",
+      {{"url", (*node)->Url()}, {"ledger", (*node)->LedgerId()}, {"state", config->state.dir}});
+
+  int received = 0;
+  sigwait(&signals, &received);
+  logger->Info("stopping", {{"signal", received}});
+  const bool is_clean = (*node)->Stop();
+  logger->Info("stopped", {{"is_clean", is_clean}});
+  // A call to a hung hypervisor cannot be ended, and owns what it touches until the process does.
+  if (!is_clean) _exit(0);
+  return 0;
+}
+
+}  // namespace vmonce::app

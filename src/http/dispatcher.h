@@ -1,0 +1,54 @@
+// From a whole request to its handler, on the io thread or on the pool, or to a refusal. Knows no
+// socket.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "http/handler.h"
+#include "http/pool.h"
+#include "http/problem.h"
+#include "http/router.h"
+
+namespace vmonce::http {
+
+// Labels for what no route's template names.
+inline constexpr std::string_view kUnmatchedRoute = "(unmatched)";
+inline constexpr std::string_view kMalformedRequest = "(malformed)";
+
+// The method where it is a registered one, else "other": what clients make up must not become
+// metrics.
+std::string_view MethodLabel(std::string_view method);
+
+// Used by the io thread alone.
+class Dispatcher final {
+ public:
+  // Names as in host.h. All arguments but the first two outlive this.
+  Dispatcher(Router router, std::vector<std::string> allowed_hosts, BlockingPool& pool,
+             Logger& logger);
+
+  struct Plan {
+    // Null when refused.
+    const Route* route = nullptr;
+    // The template, or kUnmatchedRoute. Valid as long as the dispatcher.
+    std::string_view route_label = kUnmatchedRoute;
+    std::optional<Response> refusal;
+  };
+  // Decides by the header alone, and fills request.path_params: wrong host, foreign origin on a
+  // method that changes something, no such route, no such method.
+  Plan Decide(Request& request) const;
+
+  // Runs or queues the handler of `route`. What it throws is logged and answered with 500.
+  void Run(const Route& route, Request request, Responder responder);
+
+ private:
+  const Router router_;
+  const std::vector<std::string> allowed_hosts_;
+  BlockingPool& pool_;
+  Logger& logger_;
+};
+
+}  // namespace vmonce::http

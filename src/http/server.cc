@@ -1,0 +1,239 @@
+#include "http/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <unordered_map>
+#include <utility>
+
+#include "base/check.h"
+#include "http/connection.h"
+
+namespace vmonce::http {
+namespace {
+
+using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
+
+// Clients that are told 503 because all connections are taken; beyond, they are closed without a
+// word.
+constexpr std::size_t kMaxSurplus = 64;
+// Out of file descriptors or memory: what helps is that others end.
+constexpr Milliseconds kAcceptPause{100};
+constexpr Milliseconds kShortestTick{5};
+constexpr Milliseconds kLongestTick{250};
+
+Milliseconds TickOf(const ServerOptions& options) {
+  const Milliseconds shortest =
+      std::min({options.header_timeout, options.body_timeout, options.idle_timeout,
+                options.write_timeout, options.linger_timeout, options.stop_timeout});
+  return std::clamp(shortest / 4, kShortestTick, kLongestTick);
+}
+
+std::unexpected<Error> ListenError(const IoError& error, const ServerOptions& options) {
+  const bool is_taken = error == asio::error::address_in_use;
+  return Fail(is_taken ? ErrorCode::kConflict : ErrorCode::kRefused,
+              fmt::format("cannot listen on {} port {}: {}", options.address, options.port,
+                          error.message()));
+}
+
+}  // namespace
+
+void IoLoop::Deliver(Exchange exchange, Response response) {
+  if (context_.get_executor().running_in_this_thread()) {
+    on_answer_(exchange, std::move(response));
+    return;
+  }
+  const MonitorLock lock(*monitor_);
+  if (closed_) return;
+  answers_.push_back({exchange, std::move(response)});
+  if (answers_.size() == 1) asio::post(context_, [this] { Drain(); });
+}
+
+void IoLoop::Drain() {
+  std::vector<Answer> answers;
+  {
+    const MonitorLock lock(*monitor_);
+    answers.swap(answers_);
+  }
+  for (Answer& answer : answers) on_answer_(answer.exchange, std::move(answer.response));
+}
+
+void IoLoop::Close() {
+  std::vector<Answer> dropped;
+  const MonitorLock lock(*monitor_);
+  closed_ = true;
+  dropped.swap(answers_);
+}
+
+class Server::Core final {
+ public:
+  Core(ServerOptions options, ServerContext context, Router router, Observer observer)
+      : options_(std::move(options)),
+        context_(context),
+        observer_(std::move(observer)),
+        loop_(std::make_shared<IoLoop>(context.threads)),
+        pool_(context.threads, options_.pool_threads, options_.max_pool_queue),
+        dispatcher_(std::move(router), options_.allowed_hosts, pool_, context.logger),
+        state_(options_, context_, loop_, dispatcher_, observer_),
+        acceptor_(loop_->context()),
+        accept_pause_(loop_->context()),
+        tick_timer_(loop_->context()) {
+    state_.request_id_prefix = fmt::format("{:016x}", context.random.Next());
+    loop_->OnAnswer([this](Exchange exchange, Response response) {
+      const auto found = connections_.find(exchange.connection);
+      if (found == connections_.end()) return;
+      found->second->OnAnswer(exchange.request, std::move(response));
+    });
+  }
+
+  Status Start();
+  std::uint16_t port() const { return port_; }
+  void Stop();
+
+ private:
+  Status Listen();
+  Task<void> Accept();
+  void Add(Socket socket);
+  void Remove(std::uint64_t id, const std::exception_ptr& error);
+  Task<void> Tick();
+  void BeginStop();
+
+  const ServerOptions options_;
+  const ServerContext context_;
+  const Observer observer_;
+  // Shared with responders.
+  const std::shared_ptr<IoLoop> loop_;
+  BlockingPool pool_;
+  Dispatcher dispatcher_;
+  ServerState state_;
+  Acceptor acceptor_;
+  Timer accept_pause_;
+  Timer tick_timer_;
+  std::uint16_t port_ = 0;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  std::size_t surplus_ = 0;
+  std::uint64_t last_id_ = 0;
+  Instant stop_deadline_ = kNever;
+  std::unique_ptr<Thread> thread_;
+};
+
+Status Server::Core::Start() {
+  CHECK(thread_ == nullptr);
+  if (Status listening = Listen(); !listening) return listening;
+  const auto ended = [](const std::exception_ptr& error) { CHECK(error == nullptr); };
+  asio::co_spawn(loop_->context(), Accept(), ended);
+  asio::co_spawn(loop_->context(), Tick(), ended);
+  thread_ = context_.threads.Spawn("http-io", [this](std::stop_token) { loop_->context().run(); });
+  return {};
+}
+
+Status Server::Core::Listen() {
+  IoError error;
+  const auto address = asio::ip::make_address(options_.address, error);
+  if (error) {
+    return Fail(ErrorCode::kInvalid, fmt::format("not an IP address: {}", options_.address));
+  }
+  const asio::ip::tcp::endpoint endpoint(address, options_.port);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(Acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(Acceptor::max_listen_connections, error);
+  if (!error) port_ = acceptor_.local_endpoint(error).port();
+  if (!error) return {};
+  IoError ignored;
+  acceptor_.close(ignored);
+  return ListenError(error, options_);
+}
+
+Task<void> Server::Core::Accept() {
+  while (!state_.stopping) {
+    Socket socket(loop_->context());
+    IoError error;
+    auto token = Into(error);
+    co_await acceptor_.async_accept(socket, token);
+    if (state_.stopping) co_return;
+    if (!error) {
+      Add(std::move(socket));
+    } else if (error != asio::error::connection_aborted) {
+      context_.logger.Warning("http_accept_failed", {{"cause", error.message()}});
+      accept_pause_.expires_after(kAcceptPause);
+      IoError ignored;
+      auto pause_token = Into(ignored);
+      co_await accept_pause_.async_wait(pause_token);
+    }
+  }
+}
+
+void Server::Core::Add(Socket socket) {
+  const bool is_surplus = connections_.size() - surplus_ >= options_.max_connections;
+  if (is_surplus && surplus_ >= kMaxSurplus) return;
+  const std::uint64_t id = ++last_id_;
+  surplus_ += is_surplus ? 1 : 0;
+  auto connection = std::make_unique<Connection>(state_, std::move(socket), id, is_surplus);
+  Connection& running = *connection;
+  connections_.emplace(id, std::move(connection));
+  asio::co_spawn(loop_->context(), running.Run(),
+                 [this, id](const std::exception_ptr& error) { Remove(id, error); });
+}
+
+void Server::Core::Remove(std::uint64_t id, const std::exception_ptr& error) {
+  if (error) context_.logger.Error("http_connection_failed", {{"connection", id}});
+  const auto found = connections_.find(id);
+  surplus_ -= found->second->is_surplus() ? 1 : 0;
+  connections_.erase(found);
+  if (state_.stopping && connections_.empty()) tick_timer_.cancel();
+}
+
+// One timer for all deadlines: arming one per connection and phase would cost more than looking at
+// all now and then.
+Task<void> Server::Core::Tick() {
+  while (!state_.stopping || !connections_.empty()) {
+    tick_timer_.expires_after(TickOf(options_));
+    IoError ignored;
+    auto token = Into(ignored);
+    co_await tick_timer_.async_wait(token);
+    const Instant now = context_.clock.Monotonic();
+    for (const auto& [id, connection] : connections_) {
+      if (now >= stop_deadline_) connection->Abort();
+      connection->OnTick(now);
+    }
+  }
+}
+
+void Server::Core::BeginStop() {
+  state_.stopping = true;
+  stop_deadline_ = context_.clock.Monotonic() + options_.stop_timeout;
+  IoError ignored;
+  acceptor_.close(ignored);
+  accept_pause_.cancel();
+  tick_timer_.cancel();
+  for (const auto& [id, connection] : connections_) connection->CloseIfIdle();
+}
+
+void Server::Core::Stop() {
+  if (thread_) {
+    asio::post(loop_->context(), [this] { BeginStop(); });
+    thread_->Join();
+    thread_.reset();
+  }
+  loop_->Close();
+  pool_.Stop();
+}
+
+Server::Server(ServerOptions options, ServerContext context, Router router, Observer observer)
+    : core_(std::make_unique<Core>(std::move(options), context, std::move(router),
+                                   std::move(observer))) {}
+
+Server::~Server() { core_->Stop(); }
+
+Status Server::Start() { return core_->Start(); }
+
+std::uint16_t Server::port() const { return core_->port(); }
+
+void Server::Stop() { core_->Stop(); }
+
+}  // namespace vmonce::http

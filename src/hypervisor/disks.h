@@ -1,0 +1,47 @@
+// Where a host keeps disks, seeds and console logs: plain files beside the embedded QEMU
+// (FileDisks), or volumes of a libvirt pool (PoolDisks).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ports/hypervisor.h"
+
+namespace vmonce::hypervisor {
+
+// Asked right before an effect begins: whether it still may. Its error is answered.
+using Permit = std::function<Status()>;
+
+// The effects answer as ports/hypervisor.h says of CreateDisk and the others; who owns what has
+// been checked before. Thread-safe.
+class Disks {
+ public:
+  virtual ~Disks() = default;
+
+  virtual Status CreateDisk(const ports::DiskOrder& order, const Permit& permit) = 0;
+  virtual Status CreateSeed(const ports::SeedOrder& order, const Permit& permit) = 0;
+  // ok when it is gone, or was never there.
+  virtual Status Delete(const std::string& name, const Permit& permit) = 0;
+  // Of every disk and seed, whoever made it; complete, or an error.
+  virtual Result<std::vector<std::string>> Names() = 0;
+
+  // Where the hypervisor finds the disk or seed, and writes the console, whether it is there or
+  // not.
+  virtual std::string PathOf(const std::string& name) const = 0;
+  virtual std::string ConsolePathOf(const std::string& domain) const = 0;
+  virtual Result<ports::ConsoleChunk> ReadConsole(const std::string& domain, std::int64_t offset,
+                                                  std::size_t most) = 0;
+  virtual Status DeleteConsole(const std::string& domain) = 0;
+  // Keeps consoles from filling the disk, where nobody else does.
+  virtual void TrimConsoles() {}
+
+  virtual Result<std::int64_t> CapacityGib() = 0;
+};
+
+// What is told of an order whose own figures are wrong, before anything is tried. kRefused.
+Status CheckDiskOrder(const ports::DiskOrder& order);
+
+}  // namespace vmonce::hypervisor

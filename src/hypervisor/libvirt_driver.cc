@@ -1,0 +1,148 @@
+#include "hypervisor/libvirt_driver.h"
+
+#include <fmt/format.h>
+
+#include "hypervisor/guard_check.h"
+#include "model/limits.h"
+
+namespace vmonce::hypervisor {
+
+LibvirtDriver::LibvirtDriver(LibvirtOptions options, Clock& clock, Threads& threads, Logger& logger)
+    : options_(std::move(options)),
+      clock_(clock),
+      threads_(threads),
+      logger_(logger),
+      monitor_(threads.NewMonitor()) {}
+
+LibvirtDriver::~LibvirtDriver() {
+  MonitorLock lock(*monitor_);
+  session_.reset();  // Before the event loop, which closing may need.
+}
+
+Result<ports::HostFacts> LibvirtDriver::Connect(const model::HostMarker& marker,
+                                                ports::MarkerPolicy policy) {
+  MonitorLock lock(*monitor_);
+  auto facts = ConnectLocked(marker, policy);
+  if (facts) return facts;
+  retry_at_ = clock_.Monotonic() + model::limits::kReconnectEvery;
+  last_error_ = facts.error();
+  return facts;
+}
+
+Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& marker,
+                                                      ports::MarkerPolicy policy) {
+  // The marker is read even on a live connection: the disk beneath it may be another one now.
+  const bool is_alive = session_ != nullptr && session_->IsAlive() && session_->marker() == marker;
+  auto session = is_alive ? Result<Session>(session_) : Reopen();
+  if (!session) return std::unexpected(session.error());
+  auto wrote = (*session)->CheckMarker(marker, policy);
+  if (!wrote) {
+    session_.reset();
+    return std::unexpected(wrote.error());
+  }
+  if (!type_) {
+    auto type = (*session)->ChooseType(options_.accelerator, logger_);
+    if (!type) return std::unexpected(type.error());
+    type_ = *type;
+  }
+  auto facts = (*session)->Facts(*type_);
+  if (!facts) return facts;
+  facts->wrote_marker = *wrote;
+  session_ = *session;
+  marker_ = marker;
+  return facts;
+}
+
+Result<LibvirtDriver::Session> LibvirtDriver::Reopen() {
+  session_.reset();
+  if (events_ == nullptr) events_ = std::make_unique<EventLoop>(threads_);
+  if (options_.uri.kind == HostKind::kEmbedded && root_ == nullptr) {
+    auto root = EmbeddedRoot::Open(options_.uri.directory);
+    if (!root) return std::unexpected(root.error());
+    root_ = *std::move(root);
+  }
+  return LibvirtSession::Open(options_, root_, logger_);
+}
+
+Result<LibvirtDriver::Session> LibvirtDriver::Ready() {
+  MonitorLock lock(*monitor_);
+  if (!marker_) return Fail(ErrorCode::kUnavailable, "the host was never connected to");
+  if (session_ != nullptr && session_->IsAlive()) return session_;
+  if (clock_.Monotonic() < retry_at_) {
+    return Fail(ErrorCode::kUnavailable, "not reconnected yet: " + last_error_.detail);
+  }
+  if (auto facts = ConnectLocked(*marker_, ports::MarkerPolicy::kRequire); !facts) {
+    retry_at_ = clock_.Monotonic() + model::limits::kReconnectEvery;
+    last_error_ = facts.error();
+    // Whatever it is, nothing of the call that asked has happened.
+    return Fail(ErrorCode::kUnavailable, last_error_.detail);
+  }
+  return session_;
+}
+
+Result<std::optional<ports::DomainSighting>> LibvirtDriver::Look(const model::VmId& vm) {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  auto seen = (*session)->Find(vm);
+  if (!seen) return std::unexpected(seen.error());
+  if (!*seen) return std::nullopt;
+  return (*seen)->sighting;
+}
+
+Result<std::vector<ports::DomainSighting>> LibvirtDriver::List() {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  (*session)->disks().TrimConsoles();
+  auto seen = (*session)->List();
+  if (!seen) return std::unexpected(seen.error());
+  std::vector<ports::DomainSighting> sightings;
+  for (SeenDomain& domain : *seen) sightings.push_back(std::move(domain.sighting));
+  return sightings;
+}
+
+Result<std::vector<ports::VolumeSighting>> LibvirtDriver::ListVolumes() {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  auto names = (*session)->disks().Names();
+  if (!names) return std::unexpected(names.error());
+  std::vector<ports::VolumeSighting> sightings;
+  for (std::string& name : *names) {
+    if (const auto vm = model::VmOfVolume((*session)->marker().ledger, name)) {
+      sightings.push_back({.name = std::move(name), .vm = *vm});
+    }
+  }
+  return sightings;
+}
+
+Result<ports::ConsoleChunk> LibvirtDriver::ReadConsole(const model::VmId& vm, std::int64_t offset,
+                                                       std::size_t most) {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  return (*session)->disks().ReadConsole(model::DomainName((*session)->marker().ledger, vm), offset,
+                                         most);
+}
+
+Result<LibvirtDriver::Owned> LibvirtDriver::FindOwned(const model::VmId& vm,
+                                                      const ports::EffectGuard& guard) {
+  // Looked at early, so that a stale call does no work, and again right before the effect.
+  if (auto in_time = CheckDeadline(guard, clock_); !in_time) {
+    return std::unexpected(in_time.error());
+  }
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  auto seen = (*session)->Find(vm);
+  if (!seen) return std::unexpected(seen.error());
+  if (*seen) {
+    if (auto owned = CheckOwned((*seen)->sighting.label, guard); !owned) {
+      return std::unexpected(owned.error());
+    }
+  }
+  MonitorLock lock(*monitor_);
+  return Owned{.session = *session, .domain = *std::move(seen), .type = *type_};
+}
+
+std::function<Status()> LibvirtDriver::PermitOf(const ports::EffectGuard& guard) {
+  return [this, guard] { return CheckDeadline(guard, clock_); };
+}
+
+}  // namespace vmonce::hypervisor

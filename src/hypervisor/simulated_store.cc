@@ -1,0 +1,165 @@
+#include "hypervisor/simulated_store.h"
+
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "hypervisor/marker.h"
+#include "model/limits.h"
+
+namespace vmonce::hypervisor {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kDomainFileBytes = 1 << 20;  // Labels, names and a console of a few lines.
+
+std::string MarkerFile(const std::string& directory) { return directory + "/marker.json"; }
+std::string DomainsPath(const std::string& directory) { return directory + "/domains"; }
+std::string VolumesPath(const std::string& directory) { return directory + "/volumes"; }
+
+json::object LabelToJson(const model::Label& label) {
+  return {{"ledger", label.ledger.value},
+          {"host", label.host.value},
+          {"project", label.project.value},
+          {"key_hash", label.key_hash},
+          {"fingerprint", label.fingerprint},
+          {"operation", ToString(label.operation)},
+          {"index", label.index},
+          {"fence", label.fence.value},
+          {"sequence", label.sequence}};
+}
+
+std::string Text(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::int64_t Number(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+std::optional<model::Label> LabelFromJson(const json::object& object) {
+  const auto operation = ParseUuid(Text(object, "operation"));
+  if (!operation) return std::nullopt;
+  return model::Label{.ledger = {Text(object, "ledger")},
+                      .host = {Text(object, "host")},
+                      .project = {Text(object, "project")},
+                      .key_hash = Text(object, "key_hash"),
+                      .fingerprint = Text(object, "fingerprint"),
+                      .operation = {*operation},
+                      .index = static_cast<int>(Number(object, "index")),
+                      .fence = {Number(object, "fence")},
+                      .sequence = Number(object, "sequence")};
+}
+
+std::string DomainToText(const SimulatedDomain& domain) {
+  json::object object{{"id", ToString(domain.id)},       {"name", domain.name},
+                      {"power", ToString(domain.power)}, {"mac", domain.mac},
+                      {"console", domain.console},       {"starts", domain.starts}};
+  if (domain.label) object["label"] = LabelToJson(*domain.label);
+  json::array volumes;
+  for (const std::string& volume : domain.volumes) volumes.emplace_back(volume);
+  object["volumes"] = std::move(volumes);
+  return json::serialize(object);
+}
+
+std::optional<SimulatedDomain> DomainFromJson(const json::value& value) {
+  if (!value.is_object()) return std::nullopt;
+  const json::object& object = value.get_object();
+  const auto id = ParseUuid(Text(object, "id"));
+  const auto power = model::ParseObserved(Text(object, "power"));
+  if (!id || !power) return std::nullopt;
+  SimulatedDomain domain{.id = {*id},
+                         .name = Text(object, "name"),
+                         .power = *power,
+                         .mac = Text(object, "mac"),
+                         .console = Text(object, "console"),
+                         .starts = Number(object, "starts")};
+  if (const json::value* label = object.if_contains("label"); label && label->is_object()) {
+    domain.label = LabelFromJson(label->get_object());
+  }
+  if (const json::value* volumes = object.if_contains("volumes"); volumes && volumes->is_array()) {
+    for (const json::value& name : volumes->get_array()) {
+      if (name.is_string()) domain.volumes.emplace_back(name.get_string());
+    }
+  }
+  return domain;
+}
+
+Result<std::optional<model::HostMarker>> LoadMarker(const std::string& directory) {
+  auto text = ReadWholeFile(MarkerFile(directory), model::limits::kMarkerBytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return std::nullopt;
+    return Context("the simulated host's marker", text.error());
+  }
+  auto marker = ParseMarker(*text);
+  if (!marker) return std::unexpected(marker.error());
+  return *marker;
+}
+
+Result<SimulatedDomain> LoadDomain(const std::string& path) {
+  auto text = ReadWholeFile(path, kDomainFileBytes);
+  if (!text) return std::unexpected(text.error());
+  auto value = ParseStrictJson(*text);
+  if (!value) return std::unexpected(value.error());
+  auto domain = DomainFromJson(*value);
+  if (!domain) return Fail(ErrorCode::kInternal, path + " is no simulated domain");
+  return *std::move(domain);
+}
+
+}  // namespace
+
+Result<SimulatedState> LoadSimulatedState(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  for (const auto& path : {DomainsPath(directory), VolumesPath(directory)}) {
+    fs::create_directories(path, failed);
+    if (failed) return std::unexpected(ErrnoError(failed.value(), path));
+  }
+  SimulatedState state;
+  auto marker = LoadMarker(directory);
+  if (!marker) return std::unexpected(marker.error());
+  state.marker = *marker;
+  for (auto entry = fs::directory_iterator(DomainsPath(directory), failed);
+       !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    if (entry->path().extension() != ".json") continue;  // A temporary file of a crash.
+    auto domain = LoadDomain(entry->path().string());
+    if (!domain) return Fail(ErrorCode::kInternal, domain.error().detail);
+    state.domains.push_back(*std::move(domain));
+  }
+  if (failed) return std::unexpected(ErrnoError(failed.value(), DomainsPath(directory)));
+  for (auto entry = fs::directory_iterator(VolumesPath(directory), failed);
+       !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with('.')) state.volumes.insert(name);
+  }
+  if (failed) return std::unexpected(ErrnoError(failed.value(), VolumesPath(directory)));
+  return state;
+}
+
+Status StoreMarker(const std::string& directory, const model::HostMarker& marker) {
+  return CreateFileAtomically(MarkerFile(directory), WriteMarker(marker), 0600);
+}
+
+Status StoreDomain(const std::string& directory, const model::VmId& id,
+                   const std::optional<SimulatedDomain>& domain) {
+  const std::string path = DomainsPath(directory) + "/" + ToString(id) + ".json";
+  if (domain) return WriteFileAtomically(path, DomainToText(*domain), 0600);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return std::unexpected(ErrnoError(errno, path));
+}
+
+Status StoreVolume(const std::string& directory, const std::string& name, bool is_there) {
+  const std::string path = VolumesPath(directory) + "/" + name;
+  if (is_there) return WriteFileAtomically(path, "", 0600);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return std::unexpected(ErrnoError(errno, path));
+}
+
+}  // namespace vmonce::hypervisor

@@ -1,0 +1,223 @@
+#include "ledger/advance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "ledger/reservation.h"
+#include "ledger/rows.h"
+#include "model/limits.h"
+
+namespace vmonce::ledger {
+namespace {
+
+using ports::Advance;
+using ports::AdvanceOutcome;
+using ports::VmChange;
+
+// A lease whose holder did not give it back may have left a call out, which may still take effect.
+void Distrust(model::Operation& operation, Milliseconds settle) {
+  for (model::Item& item : operation.items) {
+    if (IsEnded(item.phase)) continue;
+    item.look_first = true;
+    item.unsettled_until = std::max(item.unsettled_until, operation.lease_until + settle);
+  }
+}
+
+void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
+  model::TimelineEntry line;
+  line.replica = request.owner.value;
+  line.attempt = operation.attempt;
+  line.event = "leased";
+  if (operation.lease_owner != model::kUnleased) {
+    Distrust(operation, request.settle);
+    line.event = "taken_over";
+    line.detail = fmt::format("the lease of {} ran out; ", operation.lease_owner);
+  }
+  ++operation.fence.value;
+  line.detail += fmt::format("fence {}", operation.fence.value);
+  operation.lease_owner = request.owner.value;
+  operation.lease_until = tx.now + request.ttl;
+  operation.updated = tx.now;
+  UpdateOperation(tx.db, operation);
+  InsertTimeline(tx.db, operation.sequence, line, tx.now);
+}
+
+// kMarked: the change would be illegal, and another operation's mark is why.
+AdvanceOutcome SetState(Tx& tx, const model::OperationId& by, model::VmState to, model::Vm& vm) {
+  if (!IsLegal(vm.state, to)) {
+    const bool is_marked = vm.delete_operation && *vm.delete_operation != by;
+    CHECK_MSG(is_marked || !tx.db.ok(), fmt::format("VM {} from {} to {}", ToString(vm.id),
+                                                    ToString(vm.state), ToString(to)));
+    return AdvanceOutcome::kMarked;
+  }
+  if (to == model::VmState::kDeleted && vm.state != to) vm.deleted = tx.now;
+  vm.state = to;
+  return AdvanceOutcome::kRecorded;
+}
+
+AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& change, model::Vm& vm) {
+  if (change.take_hold) {
+    if (vm.holder && *vm.holder != by) return AdvanceOutcome::kHeld;
+    vm.holder = by;
+  }
+  if (change.state) {
+    const AdvanceOutcome outcome = SetState(tx, by, *change.state, vm);
+    if (outcome != AdvanceOutcome::kRecorded) return outcome;
+  }
+  if (change.release_host) LeaveHost(tx, vm);
+  if (change.place_on && !PlaceOn(tx, vm, *change.place_on)) return AdvanceOutcome::kNoRoom;
+  if (change.release_reservation) ReleaseReservation(tx, vm);
+  if (change.desired) vm.desired = *change.desired;
+  if (change.observed) vm.observed = *change.observed;
+  if (change.clear_failure) vm.failure.reset();
+  if (change.failure) vm.failure = change.failure;
+  if (change.release_hold && vm.holder == by) vm.holder.reset();
+  return AdvanceOutcome::kRecorded;
+}
+
+bool LooksTheSame(const model::Vm& a, const model::Vm& b) {
+  return a.state == b.state && a.desired == b.desired && a.observed == b.observed &&
+         a.host == b.host && a.failure == b.failure && a.holds_reservation == b.holds_reservation;
+}
+
+AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {
+  for (const VmChange& change : advance.changes) {
+    auto before = FindVm(tx.db, change.vm);
+    if (!before) {
+      tx.db.Fail(ErrorCode::kInternal,
+                 fmt::format("the row of VM {} is gone", ToString(change.vm)));
+      return AdvanceOutcome::kRecorded;
+    }
+    model::Vm vm = *before;
+    const AdvanceOutcome outcome = Apply(tx, advance.lease.operation, change, vm);
+    if (outcome != AdvanceOutcome::kRecorded) return outcome;
+    if (!LooksTheSame(*before, vm)) {
+      ++vm.version;
+      vm.updated = tx.now;
+    } else if (before->holder == vm.holder) {
+      continue;
+    }
+    UpdateVm(tx.db, vm);
+  }
+  return AdvanceOutcome::kRecorded;
+}
+
+bool IsMarked(Tx& tx, const Uuid& subject) {
+  Query query = tx.db.Prepare("SELECT 1 FROM vms WHERE id = ?1 AND delete_operation IS NOT NULL");
+  return query.Bind(subject).Next();
+}
+
+void GiveLeaseBack(model::Operation& operation, Time due) {
+  operation.lease_owner = std::string(model::kUnleased);
+  operation.lease_until = Time{};
+  operation.due = due;
+}
+
+void ReleaseHolds(Tx& tx, const OperationRow& row) {
+  for (const model::VmId& vm : row.vms) {
+    tx.db.Run("UPDATE vms SET holder = NULL WHERE id = ?1 AND holder = ?2", vm, row.operation.id);
+  }
+}
+
+void WriteOperation(Tx& tx, const Advance& advance, OperationRow& row) {
+  model::Operation& operation = row.operation;
+  CHECK_MSG(IsLegal(operation.state, advance.state),
+            fmt::format("operation {} from {} to {}", ToString(operation.id),
+                        ToString(operation.state), ToString(advance.state)));
+  tx.counters.Count(operation.state, -1);
+  tx.counters.Count(advance.state, 1);
+  operation.state = advance.state;
+  operation.items = advance.items;
+  operation.failure = advance.failure;
+  operation.is_stuck = advance.is_stuck;
+  if (advance.drop_secrets) operation.sealed_secrets.clear();
+  operation.updated = tx.now;
+  if (IsFinished(operation.state)) {
+    GiveLeaseBack(operation, tx.now);
+    operation.finished = tx.now;
+    ReleaseHolds(tx, row);
+  } else if (advance.release_due_in) {
+    GiveLeaseBack(operation, tx.now + *advance.release_due_in);
+  }
+  UpdateOperation(tx.db, operation);
+}
+
+bool IsHeldBy(const model::Operation& operation, const model::Lease& lease) {
+  return !operation.finished && operation.lease_owner == lease.owner.value &&
+         operation.fence == lease.fence && operation.lease_owner != model::kUnleased;
+}
+
+}  // namespace
+
+std::vector<model::Operation> TakeDue(Tx& tx, const TakeRequest& request) {
+  static const std::string sql = fmt::format(
+      "SELECT {} FROM operations WHERE finished_ms IS NULL "
+      "AND max(due_ms, lease_until_ms) <= ?1 "
+      "AND (lease_owner = 'unleased' OR lease_owner GLOB 'r-*') "
+      "ORDER BY max(due_ms, lease_until_ms) LIMIT ?2",
+      kOperationColumns);
+  std::vector<model::Operation> taken;
+  {
+    Query query = tx.db.Prepare(sql);
+    query.Bind(tx.now, request.most);
+    while (query.Next()) taken.push_back(ReadOperation(tx.db, query).operation);
+  }
+  for (model::Operation& operation : taken) TakeOne(tx, request, operation);
+  return taken;
+}
+
+std::vector<model::OperationId> Renew(Tx& tx, std::span<const model::Lease> leases,
+                                      Milliseconds ttl) {
+  std::vector<model::OperationId> lost;
+  for (const model::Lease& lease : leases) {
+    tx.db.Run(
+        "UPDATE operations SET lease_until_ms = ?4 WHERE id = ?1 AND lease_owner = ?2 "
+        "AND fence = ?3 AND finished_ms IS NULL",
+        lease.operation, lease.owner, lease.fence.value, tx.now + ttl);
+    if (tx.db.Changes() == 0) lost.push_back(lease.operation);
+  }
+  return lost;
+}
+
+AdvanceOutcome Record(Tx& tx, const Advance& advance) {
+  // Read and compared here, written below: nobody else writes during the transaction.
+  auto row = FindOperation(tx.db, advance.lease.operation);
+  if (!row || !IsHeldBy(row->operation, advance.lease)) return AdvanceOutcome::kLost;
+  if (!tx.db.ok()) return AdvanceOutcome::kLost;  // A row that cannot be read decides nothing.
+  if (advance.unless_marked && IsMarked(tx, *advance.unless_marked)) {
+    return AdvanceOutcome::kMarked;
+  }
+  const AdvanceOutcome outcome = ApplyAll(tx, advance);
+  if (outcome != AdvanceOutcome::kRecorded || !tx.db.ok()) return outcome;
+  WriteOperation(tx, advance, *row);
+  for (const model::TimelineEntry& line : advance.timeline) {
+    InsertTimeline(tx.db, row->operation.sequence, line, tx.now);
+  }
+  InsertEvents(tx.db, advance.events, tx.now);
+  return AdvanceOutcome::kRecorded;
+}
+
+void MakeDue(Tx& tx, const model::OperationId& operation) {
+  tx.db.Run(
+      "UPDATE operations SET due_ms = ?2 WHERE id = ?1 AND finished_ms IS NULL "
+      "AND lease_owner = 'unleased' AND due_ms > ?2",
+      operation, tx.now);
+}
+
+void AppendTimeline(Tx& tx, std::span<const model::TimelineEntry> entries) {
+  for (const model::TimelineEntry& entry : entries) {
+    Query query = tx.db.Prepare(
+        "SELECT sequence, (SELECT coalesce(max(number), 0) FROM timeline "
+        "WHERE operation = operations.sequence) FROM operations WHERE id = ?1");
+    if (!query.Bind(entry.operation).Next()) continue;
+    const std::int64_t sequence = query.Int();
+    if (query.Int() >= model::limits::kTimelineLines) continue;
+    InsertTimeline(tx.db, sequence, entry, tx.now);
+  }
+}
+
+}  // namespace vmonce::ledger

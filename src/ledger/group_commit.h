@@ -1,0 +1,56 @@
+// Concurrent writers share a transaction, and so its fsync. Whoever comes first leads: it takes all
+// that wait, runs each in a savepoint of its own, and commits once; the next batch gathers
+// meanwhile. No thread of its own, no lingering.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/threads.h"
+#include "ledger/connections.h"
+#include "ledger/transaction.h"
+
+namespace vmonce::ledger {
+
+// Thread-safe.
+class GroupCommit {
+ public:
+  // A part of the transaction. It must not wait for anything and not use the ledger otherwise, and
+  // it may be run twice: its first lines reset what it answers. An error, its own or one that stuck
+  // to the connection, undoes all it did and nothing else, and is the answer of Run().
+  using Work = std::function<Status(Tx&)>;
+
+  GroupCommit(Connections& connections, Clock& clock, Threads& threads, std::size_t max_batch);
+
+  // Returns when what `work` did is on the disk, or surely is not, or (kUnknown) may be.
+  Status Run(const Work& work);
+
+ private:
+  struct Member {
+    const Work& work;
+    Status result;
+    bool is_done = false;
+  };
+  // What became of the transaction as a whole.
+  enum class End { kCommitted, kUndone };
+
+  void Lead() REQUIRES(*monitor_);
+  void Commit(std::span<Member* const> batch);
+  End RunTogether(Db& db, std::span<Member* const> batch);
+  bool RunMember(Db& db, Member& member, bool has_savepoint);
+  End Finish(Db& db, std::span<Member* const> batch);
+
+  Connections& connections_;
+  Clock& clock_;
+  const std::size_t max_batch_;
+  std::unique_ptr<Monitor> monitor_;
+  std::deque<Member*> queue_ GUARDED_BY(*monitor_);
+  bool has_leader_ GUARDED_BY(*monitor_) = false;
+};
+
+}  // namespace vmonce::ledger

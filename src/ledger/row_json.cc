@@ -1,0 +1,255 @@
+#include "ledger/row_json.h"
+
+#include <boost/json.hpp>
+#include <utility>
+
+namespace vmonce::ledger {
+namespace {
+
+namespace json = boost::json;
+
+// Reads members of one object; notes when one is not of the expected kind.
+class Members {
+ public:
+  explicit Members(const json::value& value) : object_(value.if_object()) {}
+
+  bool IsGood() const { return object_ != nullptr && is_good_; }
+
+  const json::value* Find(std::string_view name) const {
+    return object_ == nullptr ? nullptr : object_->if_contains(name);
+  }
+  std::string Text(std::string_view name) {
+    const json::value* value = Find(name);
+    if (value == nullptr) return {};
+    const json::string* text = value->if_string();
+    is_good_ &= text != nullptr;
+    return text == nullptr ? std::string() : std::string(text->data(), text->size());
+  }
+  std::int64_t Int(std::string_view name, std::int64_t absent) {
+    const json::value* value = Find(name);
+    if (value == nullptr) return absent;
+    const std::int64_t* number = value->if_int64();
+    is_good_ &= number != nullptr;
+    return number == nullptr ? absent : *number;
+  }
+  int SmallInt(std::string_view name, int absent) { return static_cast<int>(Int(name, absent)); }
+  bool Bool(std::string_view name, bool absent) {
+    const json::value* value = Find(name);
+    if (value == nullptr) return absent;
+    const bool* truth = value->if_bool();
+    is_good_ &= truth != nullptr;
+    return truth == nullptr ? absent : *truth;
+  }
+  std::vector<std::string> Texts(std::string_view name) {
+    std::vector<std::string> texts;
+    const json::value* value = Find(name);
+    if (value == nullptr) return texts;
+    const json::array* array = value->if_array();
+    is_good_ &= array != nullptr;
+    if (array == nullptr) return texts;
+    for (const json::value& element : *array) {
+      is_good_ &= element.is_string();
+      if (element.is_string()) texts.emplace_back(element.get_string());
+    }
+    return texts;
+  }
+
+ private:
+  const json::object* object_;
+  bool is_good_ = true;
+};
+
+std::optional<json::value> Parse(std::string_view text) {
+  boost::system::error_code error;
+  // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;
+  json::value value = json::parse(text, error, {}, options);
+  if (error) return std::nullopt;
+  return value;
+}
+
+void AddText(json::object& object, std::string_view name, const std::string& text) {
+  if (!text.empty()) object.emplace(name, text);
+}
+
+void AddTexts(json::object& object, std::string_view name, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  json::array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  object.emplace(name, std::move(array));
+}
+
+json::object FailureObject(const model::Failure& failure) {
+  json::object object;
+  object.emplace("code", failure.code);
+  object.emplace("detail", failure.detail);
+  if (failure.passing) object.emplace("passing", true);
+  return object;
+}
+
+std::optional<model::Failure> ReadFailure(const json::value& value) {
+  Members members(value);
+  model::Failure failure;
+  failure.code = members.Text("code");
+  failure.detail = members.Text("detail");
+  failure.passing = members.Bool("passing", false);
+  if (!members.IsGood()) return std::nullopt;
+  return failure;
+}
+
+json::object ItemObject(const model::Item& item) {
+  json::object object;
+  object.emplace("index", item.index);
+  object.emplace("subject", ToString(item.subject));
+  if (item.phase != model::ItemPhase::kForward) object.emplace("phase", ToString(item.phase));
+  if (item.step != 0) object.emplace("step", item.step);
+  if (item.failures != 0) object.emplace("failures", item.failures);
+  if (item.blind_looks != 0) object.emplace("blind_looks", item.blind_looks);
+  if (!item.look_first) object.emplace("look_first", false);
+  if (item.not_before != Time{}) object.emplace("not_before_ms", ToUnixMs(item.not_before));
+  if (item.unsettled_until != Time{}) {
+    object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
+  }
+  AddText(object, "memo", item.memo);
+  if (item.failure) object.emplace("failure", FailureObject(*item.failure));
+  return object;
+}
+
+std::optional<model::Item> ReadItem(const json::value& value) {
+  Members members(value);
+  model::Item item;
+  item.index = members.SmallInt("index", 0);
+  const auto subject = ParseUuid(members.Text("subject"));
+  const std::string phase_word = members.Find("phase") ? members.Text("phase") : "forward";
+  const auto phase = model::ParseItemPhase(phase_word);
+  if (!subject || !phase) return std::nullopt;
+  item.subject = *subject;
+  item.phase = *phase;
+  item.step = members.SmallInt("step", 0);
+  item.failures = members.SmallInt("failures", 0);
+  item.blind_looks = members.SmallInt("blind_looks", 0);
+  item.look_first = members.Bool("look_first", true);
+  item.not_before = FromUnixMs(members.Int("not_before_ms", 0));
+  item.unsettled_until = FromUnixMs(members.Int("unsettled_until_ms", 0));
+  item.memo = members.Text("memo");
+  if (const json::value* failure = members.Find("failure")) {
+    item.failure = ReadFailure(*failure);
+    if (!item.failure) return std::nullopt;
+  }
+  if (!members.IsGood()) return std::nullopt;
+  return item;
+}
+
+json::object ImageObject(const model::Image& image) {
+  json::object object;
+  object.emplace("name", image.name);
+  object.emplace("kind", ToString(image.kind));
+  AddText(object, "disk_path", image.disk_path);
+  AddText(object, "disk_format", image.disk_format);
+  AddText(object, "kernel_path", image.kernel_path);
+  AddText(object, "initrd_path", image.initrd_path);
+  AddText(object, "cmdline", image.cmdline);
+  AddTexts(object, "aliases", image.aliases);
+  return object;
+}
+
+std::optional<model::Image> ReadImage(const json::value& value) {
+  Members members(value);
+  const auto kind = model::ParseImageKind(members.Text("kind"));
+  if (!kind) return std::nullopt;
+  model::Image image;
+  image.name = members.Text("name");
+  image.kind = *kind;
+  image.disk_path = members.Text("disk_path");
+  image.disk_format = members.Text("disk_format");
+  image.kernel_path = members.Text("kernel_path");
+  image.initrd_path = members.Text("initrd_path");
+  image.cmdline = members.Text("cmdline");
+  image.aliases = members.Texts("aliases");
+  if (!members.IsGood()) return std::nullopt;
+  return image;
+}
+
+}  // namespace
+
+std::string ItemsToJson(const std::vector<model::Item>& items) {
+  json::array array;
+  array.reserve(items.size());
+  for (const model::Item& item : items) array.emplace_back(ItemObject(item));
+  return json::serialize(array);
+}
+
+std::string FailureToJson(const model::Failure& failure) {
+  return json::serialize(FailureObject(failure));
+}
+
+std::string SpecToJson(const model::VmSpec& spec) {
+  json::object object;
+  object.emplace("image", ImageObject(spec.image));
+  object.emplace("cpus", spec.cpus);
+  object.emplace("memory_mib", spec.memory_mib);
+  object.emplace("disk_gib", spec.disk_gib);
+  AddText(object, "hostname", spec.hostname);
+  AddTexts(object, "ssh_keys", spec.ssh_keys);
+  object.emplace("network", spec.network);
+  return json::serialize(object);
+}
+
+std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
+  json::object object;
+  for (const auto& [name, value] : labels) object.emplace(name, value);
+  return json::serialize(object);
+}
+
+std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  const json::array* array = value ? value->if_array() : nullptr;
+  if (array == nullptr) return std::nullopt;
+  std::vector<model::Item> items;
+  items.reserve(array->size());
+  for (const json::value& element : *array) {
+    auto item = ReadItem(element);
+    if (!item) return std::nullopt;
+    items.push_back(std::move(*item));
+  }
+  return items;
+}
+
+std::optional<model::Failure> FailureFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  return value ? ReadFailure(*value) : std::nullopt;
+}
+
+std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  if (!value) return std::nullopt;
+  Members members(*value);
+  const json::value* image_value = members.Find("image");
+  auto image = image_value ? ReadImage(*image_value) : std::nullopt;
+  if (!image) return std::nullopt;
+  model::VmSpec spec;
+  spec.image = std::move(*image);
+  spec.cpus = members.SmallInt("cpus", 0);
+  spec.memory_mib = members.SmallInt("memory_mib", 0);
+  spec.disk_gib = members.SmallInt("disk_gib", 0);
+  spec.hostname = members.Text("hostname");
+  spec.ssh_keys = members.Texts("ssh_keys");
+  spec.network = members.Text("network");
+  if (!members.IsGood()) return std::nullopt;
+  return spec;
+}
+
+std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  const json::object* object = value ? value->if_object() : nullptr;
+  if (object == nullptr) return std::nullopt;
+  std::map<std::string, std::string> labels;
+  for (const auto& [name, label] : *object) {
+    if (!label.is_string()) return std::nullopt;
+    labels.emplace(name, label.get_string());
+  }
+  return labels;
+}
+
+}  // namespace vmonce::ledger

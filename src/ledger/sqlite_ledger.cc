@@ -1,0 +1,355 @@
+#include "ledger/sqlite_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "ledger/accept.h"
+#include "ledger/advance.h"
+#include "ledger/connections.h"
+#include "ledger/group_commit.h"
+#include "ledger/hosts.h"
+#include "ledger/lock_file.h"
+#include "ledger/migrate.h"
+#include "ledger/reads.h"
+#include "ledger/rows.h"
+#include "ledger/sweep.h"
+#include "model/limits.h"
+
+namespace vmonce::ledger {
+
+using ports::AcceptOutcome;
+
+struct SqliteLedger::Parts {
+  Parts(SqliteLedgerOptions opened_with, Clock& ledger_clock, UniqueFd lock_file)
+      : options(std::move(opened_with)), clock(ledger_clock), lock(std::move(lock_file)) {}
+
+  // Runs `work` in a transaction shared with other writers.
+  template <typename T>
+  Result<T> Write(const std::function<T(Tx&)>& work) {
+    std::optional<T> answer;
+    Status done = commit->Run([&](Tx& tx) -> Status {
+      answer = work(tx);
+      return {};
+    });
+    if (!done) return Context("ledger", std::move(done.error()));
+    return std::move(*answer);
+  }
+
+  // Runs `work` on a consistent snapshot.
+  template <typename T>
+  Result<T> Read(const std::function<T(Db&)>& work) {
+    if (!connections->HasReaders()) {
+      return Write<T>([&](Tx& tx) { return work(tx.db); });
+    }
+    std::optional<T> answer;
+    Status done = connections->Read([&](Db& db) { answer = work(db); });
+    if (!done) return Context("ledger", std::move(done.error()));
+    return std::move(*answer);
+  }
+
+  AcceptOutcome AcceptAlone(const ports::Submission& submission);
+
+  const SqliteLedgerOptions options;
+  Clock& clock;
+  UniqueFd lock;
+  model::LedgerId id;
+  SweepCursor sweep_cursor;  // Used within transactions only, which run one after the other.
+  std::unique_ptr<Connections> connections;
+  std::unique_ptr<GroupCommit> commit;
+};
+
+namespace {
+
+int RowsOf(const ports::Page& page) { return std::clamp(page.most, 1, model::limits::kPageItems); }
+
+Result<std::string> ReadLedgerId(Db& db) {
+  std::string id;
+  {
+    Query query = db.Prepare("SELECT value FROM meta WHERE name = 'ledger_id'");
+    if (query.Next()) id = query.Text();
+  }
+  if (auto error = db.TakeError()) return std::unexpected(std::move(*error));
+  if (id.empty()) return Fail(ErrorCode::kInternal, "the ledger has no id");
+  return id;
+}
+
+std::unexpected<Error> BadCursor() {
+  return Fail(ErrorCode::kInvalid, "the page's cursor is not one of this list");
+}
+
+// What a statement that must find its row says when it does not.
+Status FoundOr(Result<bool> is_found, std::string_view what) {
+  if (!is_found) return std::unexpected(std::move(is_found.error()));
+  if (!*is_found) return Fail(ErrorCode::kNotFound, fmt::format("no such {}", what));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions options, Clock& clock,
+                                                         Random& random, Threads& threads,
+                                                         Logger& logger) {
+  UniqueFd lock;
+  if (!options.path.empty()) {
+    auto taken = TakeLockFile(options.path + ".lock");
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    lock = std::move(*taken);
+  }
+  auto writer = Db::Open(options.path, OpenMode::kReadWrite);
+  if (!writer) return std::unexpected(std::move(writer.error()));
+  sqlite3_busy_timeout((*writer)->Raw(), static_cast<int>(model::limits::kLedgerBusy.count()));
+  Status migrated = Migrate(**writer, options.path, EmbeddedMigrations(), random, logger);
+  if (!migrated) return std::unexpected(std::move(migrated.error()));
+  auto id = ReadLedgerId(**writer);
+  if (!id) return std::unexpected(std::move(id.error()));
+
+  ConnectionOptions connection_options;
+  connection_options.path = options.path;
+  connection_options.readers = std::max(options.readers, 1);
+  connection_options.page_cache_kib = options.page_cache_kib;
+  connection_options.has_checkpoint_thread = options.has_checkpoint_thread;
+  auto parts = std::make_unique<Parts>(std::move(options), clock, std::move(lock));
+  parts->id = model::LedgerId{std::move(*id)};
+  parts->connections = std::make_unique<Connections>(std::move(connection_options),
+                                                     std::move(*writer), threads, logger);
+  if (Status started = parts->connections->Start(); !started) {
+    return std::unexpected(std::move(started.error()));
+  }
+  parts->commit =
+      std::make_unique<GroupCommit>(*parts->connections, clock, threads, parts->options.max_batch);
+  return std::make_unique<SqliteLedger>(Passkey{}, std::move(parts));
+}
+
+SqliteLedger::SqliteLedger(Passkey, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+SqliteLedger::~SqliteLedger() = default;
+
+model::LedgerId SqliteLedger::Id() const { return parts_->id; }
+Time SqliteLedger::Now() { return parts_->clock.Now(); }
+
+Status SqliteLedger::Ping() {
+  auto answer = parts_->Read<bool>([](Db& db) {
+    Query query = db.Prepare("SELECT 1 FROM totals");
+    return query.Next();
+  });
+  if (answer) return {};
+  return Fail(ErrorCode::kUnavailable, std::move(answer.error().detail));
+}
+
+// --- Accepting
+
+std::vector<AcceptOutcome> SqliteLedger::Accept(std::span<const ports::Submission> batch) {
+  auto outcomes =
+      parts_->Write<std::vector<AcceptOutcome>>([&](Tx& tx) { return AcceptAll(tx, batch); });
+  if (outcomes) return std::move(*outcomes);
+  const Error& error = outcomes.error();
+  if (batch.size() == 1 || error.code == ErrorCode::kUnknown) {
+    return std::vector<AcceptOutcome>(batch.size(), std::unexpected(error));
+  }
+  // One member's trouble undid them all: each once more, alone, until the ledger does not work at
+  // all. The last word on a member is always about a transaction that held nothing else of it.
+  std::vector<AcceptOutcome> alone;
+  alone.reserve(batch.size());
+  for (const ports::Submission& submission : batch) {
+    alone.push_back(parts_->AcceptAlone(submission));
+    const AcceptOutcome& last = alone.back();
+    if (!last && last.error().code != ErrorCode::kInternal) break;
+  }
+  const AcceptOutcome not_tried = Fail(ErrorCode::kUnavailable, error.detail);
+  alone.resize(batch.size(), not_tried);
+  return alone;
+}
+
+AcceptOutcome SqliteLedger::Parts::AcceptAlone(const ports::Submission& submission) {
+  auto outcomes = Write<std::vector<AcceptOutcome>>(
+      [&](Tx& tx) { return AcceptAll(tx, std::span(&submission, 1)); });
+  if (!outcomes) return std::unexpected(std::move(outcomes.error()));
+  return std::move(outcomes->front());
+}
+
+AcceptOutcome SqliteLedger::Revive(const model::OperationId& operation, int expected_attempt,
+                                   const model::Resources& quota,
+                                   const model::Resources& capacity) {
+  auto outcome = parts_->Write<AcceptOutcome>(
+      [&](Tx& tx) { return ledger::Revive(tx, {operation, expected_attempt, quota, capacity}); });
+  if (!outcome) return std::unexpected(std::move(outcome.error()));
+  return std::move(*outcome);
+}
+
+// --- Workers
+
+Result<std::vector<model::Operation>> SqliteLedger::TakeDue(const model::ReplicaId& owner,
+                                                            Milliseconds ttl, Milliseconds settle,
+                                                            int most) {
+  // Workers ask often and mostly in vain: a look first costs no commit.
+  auto next = NextDue();
+  if (!next) return std::unexpected(std::move(next.error()));
+  if (!*next || **next > Now()) return std::vector<model::Operation>();
+  return parts_->Write<std::vector<model::Operation>>(
+      [&](Tx& tx) { return ledger::TakeDue(tx, {owner, ttl, settle, most}); });
+}
+
+Result<std::vector<model::OperationId>> SqliteLedger::Renew(std::span<const model::Lease> leases,
+                                                            Milliseconds ttl) {
+  return parts_->Write<std::vector<model::OperationId>>(
+      [&](Tx& tx) { return ledger::Renew(tx, leases, ttl); });
+}
+
+Result<ports::AdvanceOutcome> SqliteLedger::Record(const ports::Advance& advance) {
+  auto outcome = ports::AdvanceOutcome::kRecorded;
+  Status done = parts_->commit->Run([&](Tx& tx) -> Status {
+    outcome = ledger::Record(tx, advance);
+    if (outcome == ports::AdvanceOutcome::kRecorded) return {};
+    return Fail(ErrorCode::kConflict, "");  // Undoes what was written before it was refused.
+  });
+  if (done) return outcome;
+  // An error of the connection itself is never kConflict.
+  if (done.error().code == ErrorCode::kConflict) return outcome;
+  return Context("ledger", std::move(done.error()));
+}
+
+Result<std::optional<Time>> SqliteLedger::NextDue() {
+  return parts_->Read<std::optional<Time>>([](Db& db) { return ledger::NextDue(db); });
+}
+
+Status SqliteLedger::MakeDue(const model::OperationId& operation) {
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    ledger::MakeDue(tx, operation);
+    return {};
+  });
+}
+
+// --- Reads
+
+Result<std::optional<std::variant<ports::Known, ports::KnownTombstone>>> SqliteLedger::FindByKey(
+    const model::ProjectId& project, const Digest& key_hash) {
+  return parts_->Read<std::optional<std::variant<ports::Known, ports::KnownTombstone>>>(
+      [&](Db& db) { return FindKey(db, project, key_hash); });
+}
+
+Result<std::optional<model::Operation>> SqliteLedger::GetOperation(const model::OperationId& id) {
+  return parts_->Read<std::optional<model::Operation>>(
+      [&](Db& db) -> std::optional<model::Operation> {
+        auto row = FindOperation(db, id);
+        if (!row) return std::nullopt;
+        return std::move(row->operation);
+      });
+}
+
+Result<ports::PageOf<model::Operation>> SqliteLedger::ListOperations(
+    const model::ProjectId& project, const ports::OperationFilter& filter,
+    const ports::Page& page) {
+  std::optional<std::int64_t> before;
+  if (!page.after.empty()) {
+    before = ParseSequenceCursor(page.after);
+    if (!before) return BadCursor();
+  }
+  return parts_->Read<ports::PageOf<model::Operation>>(
+      [&](Db& db) { return ledger::ListOperations(db, {project, filter, RowsOf(page), before}); });
+}
+
+Result<std::optional<model::Vm>> SqliteLedger::GetVm(const model::VmId& id) {
+  return parts_->Read<std::optional<model::Vm>>([&](Db& db) { return FindVm(db, id); });
+}
+
+Result<std::vector<model::Vm>> SqliteLedger::VmsOf(const model::OperationId& creator) {
+  return parts_->Read<std::vector<model::Vm>>([&](Db& db) { return ledger::VmsOf(db, creator); });
+}
+
+Result<ports::PageOf<model::Vm>> SqliteLedger::ListVms(const model::ProjectId& project,
+                                                       const ports::VmFilter& filter,
+                                                       const ports::Page& page) {
+  std::optional<model::VmId> before;
+  if (!page.after.empty()) {
+    before = ParseVmCursor(page.after);
+    if (!before) return BadCursor();
+  }
+  return parts_->Read<ports::PageOf<model::Vm>>(
+      [&](Db& db) { return ledger::ListVms(db, {project, filter, RowsOf(page), before}); });
+}
+
+Result<std::vector<model::TimelineEntry>> SqliteLedger::Timeline(const model::OperationId& id) {
+  return parts_->Read<std::vector<model::TimelineEntry>>(
+      [&](Db& db) { return ledger::Timeline(db, id); });
+}
+
+Status SqliteLedger::AppendTimeline(std::span<const model::TimelineEntry> entries) {
+  if (entries.empty()) return {};
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    ledger::AppendTimeline(tx, entries);
+    return {};
+  });
+}
+
+Result<std::vector<model::Event>> SqliteLedger::Outbox(std::int64_t most) {
+  return parts_->Read<std::vector<model::Event>>([&](Db& db) { return ledger::Outbox(db, most); });
+}
+
+Result<ports::LedgerTotals> SqliteLedger::Totals() {
+  return parts_->Read<ports::LedgerTotals>([](Db& db) { return ledger::Totals(db); });
+}
+
+Result<model::Resources> SqliteLedger::Usage(const model::ProjectId& project) {
+  return parts_->Read<model::Resources>([&](Db& db) { return Counters(db).UsedBy(project); });
+}
+
+// --- Hosts and the reconciler
+
+Status SqliteLedger::PutHost(const model::Host& host) {
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    ledger::PutHost(tx, host);
+    return {};
+  });
+}
+
+Status SqliteLedger::MarkRegistered(const model::HostId& host) {
+  return FoundOr(parts_->Write<bool>([&](Tx& tx) { return ledger::MarkRegistered(tx, host); }),
+                 "host");
+}
+
+Status SqliteLedger::SetHostState(const model::HostId& host, model::HostState state) {
+  return FoundOr(parts_->Write<bool>([&](Tx& tx) { return ledger::SetHostState(tx, host, state); }),
+                 "host");
+}
+
+Result<std::vector<model::Host>> SqliteLedger::Hosts() {
+  return parts_->Read<std::vector<model::Host>>([](Db& db) { return ledger::Hosts(db); });
+}
+
+Result<std::vector<model::Vm>> SqliteLedger::VmsOnHost(const model::HostId& host,
+                                                       std::span<const model::VmId> also) {
+  return parts_->Read<std::vector<model::Vm>>(
+      [&](Db& db) { return ledger::VmsOnHost(db, host, also); });
+}
+
+Result<std::vector<model::VmId>> SqliteLedger::InTombstones(std::span<const model::VmId> vms) {
+  return parts_->Read<std::vector<model::VmId>>(
+      [&](Db& db) { return ledger::InTombstones(db, vms); });
+}
+
+Result<int> SqliteLedger::Observe(std::span<const ports::Observation> observations) {
+  if (observations.empty()) return 0;
+  return parts_->Write<int>([&](Tx& tx) { return ledger::Observe(tx, observations); });
+}
+
+Result<std::vector<ports::StraySighting>> SqliteLedger::NoteStrays(
+    const model::HostId& host, std::span<const model::VmId> strays) {
+  return parts_->Write<std::vector<ports::StraySighting>>(
+      [&](Tx& tx) { return ledger::NoteStrays(tx, host, strays); });
+}
+
+Status SqliteLedger::MarkQuarantined(const model::HostId& host, const model::VmId& vm) {
+  return FoundOr(parts_->Write<bool>([&](Tx& tx) { return ledger::MarkQuarantined(tx, host, vm); }),
+                 "sighting");
+}
+
+Result<ports::SweepCounts> SqliteLedger::Sweep(const model::RetentionPolicy& policy,
+                                               int most_rows) {
+  return parts_->Write<ports::SweepCounts>([&](Tx& tx) {
+    return ledger::Sweep(tx, {policy, std::max(most_rows, 1), parts_->sweep_cursor});
+  });
+}
+
+}  // namespace vmonce::ledger

@@ -1,0 +1,18 @@
+// What a member of a writing transaction works with.
+#pragma once
+
+#include "base/clock.h"
+#include "ledger/counters.h"
+#include "ledger/sqlite_db.h"
+
+namespace vmonce::ledger {
+
+struct Tx {
+  Tx(Db& connection, Time at) : db(connection), now(at), counters(connection) {}
+
+  Db& db;
+  const Time now;     // The ledger's clock, once for the whole member.
+  Counters counters;  // Written at the member's end.
+};
+
+}  // namespace vmonce::ledger

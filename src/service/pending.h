@@ -1,0 +1,30 @@
+// One request on its way through the service. Private to this folder.
+#pragma once
+
+#include "service/vm_service.h"
+
+namespace vmonce::service {
+
+struct VmService::Pending {
+  Asked asked;
+  std::optional<Digest> key_hash;
+  Digest fingerprint{};
+  std::string intent;   // Of a create; compared when the key was first used through another face.
+  Instant answer_by{};  // When waiting ends.
+  Done done;
+
+  bool MayWait(Clock& clock) const { return clock.Monotonic() < answer_by; }
+};
+
+// The rows an operation is about, live and by index.
+Result<std::vector<model::Vm>> VmsOfOperation(ports::Ledger& ledger,
+                                              const model::Operation& operation);
+
+// Problems of the gate.
+model::Problem ProblemOf(const ports::Declined& declined);
+model::Problem StoredProblem(const model::Operation& operation);
+model::Problem ExpiredProblem(const model::Tombstone& tombstone);
+model::Problem OverloadedProblem();
+model::Problem ImageNotFound(const std::string& name);
+
+}  // namespace vmonce::service

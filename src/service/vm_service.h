@@ -1,0 +1,168 @@
+// What every face calls for what changes things: the gate of protocol section 5, steps 6 to 8, and
+// the answers of section 6. A face has authenticated the caller, bounded and parsed the request,
+// and translates the answer.
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/seal.h"
+#include "model/idempotency.h"
+#include "model/intent.h"
+#include "model/problem.h"
+#include "model/vm.h"
+#include "ports/ledger.h"
+#include "service/images.h"
+#include "service/intake.h"
+#include "service/replay_cache.h"
+#include "service/waiters.h"
+
+namespace vmonce::service {
+
+// Who asks. The project comes from the credentials, never from the request.
+struct Caller {
+  model::ProjectId project;
+};
+
+// What every mutating request has, whatever its face.
+struct Asked {
+  Caller caller;
+  std::optional<model::IdempotencyKey> key;
+  // As sent: what the fingerprint is of. Its body may hold secrets and is not kept.
+  model::RequestImage request;
+  // The same with every secret replaced by its MAC: what is kept.
+  model::RequestImage redacted;
+  std::string face;
+  // How long the answer may wait for the operation's end; zero: not at all. Capped by the service.
+  std::chrono::seconds wait{0};
+};
+
+struct CreateRequest {
+  Asked asked;  // Its key is required.
+  model::CreateIntent intent;
+  std::string user_data;  // Decoded, clear text; sealed before it is written anywhere.
+};
+
+struct ChangeRequest {
+  enum class Kind { kDelete, kStart, kStop, kReboot, kUpdate };
+  Asked asked;
+  Kind kind = Kind::kDelete;
+  model::VmId vm;
+  std::optional<std::int64_t> if_version;
+  bool force = false;                                        // kStop: power off at once.
+  std::optional<std::string> name;                           // kUpdate.
+  std::optional<std::map<std::string, std::string>> labels;  // kUpdate.
+};
+
+struct Answer {
+  bool is_replay = false;  // The key, or the deletion, was known before.
+  // Absent for an update without a key, and for a VM deleted so long ago that the record is gone.
+  std::optional<model::Operation> operation;
+  std::vector<model::Vm> vms;   // By index, live.
+  std::optional<Time> expires;  // When the record will become a tombstone, as things stand.
+};
+using Outcome = std::expected<Answer, model::Problem>;
+using Done = std::function<void(Outcome)>;
+
+// What a create would do now, without doing it.
+struct DryRun {
+  enum class Would { kCreate, kReplay, kNewAttempt, kMismatch, kExpired, kRefuse };
+  Would would = Would::kCreate;
+  std::optional<model::Problem> problem;  // kMismatch, kExpired, kRefuse.
+  std::optional<model::Operation> operation;
+  std::vector<model::Vm> vms;
+};
+
+struct ServiceSettings {
+  model::Resources quota;  // Of each project.
+  std::int64_t max_backlog = 0;
+  std::chrono::seconds wait_cap{};
+  model::RetentionPolicy retention;
+};
+
+// All of it outlives the service.
+struct ServiceParts {
+  ports::Ledger& ledger;
+  Intake& intake;
+  Waiters& waiters;
+  engine::WorkerPool& workers;
+  const ImageCatalog& images;
+  const Sealer& sealer;
+  Clock& clock;
+  Random& random;
+  Threads& threads;
+  Logger& logger;
+  // What all usable hosts together may reserve now.
+  std::function<Result<model::Resources>()> capacity;
+};
+
+// Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.
+class VmService {
+ public:
+  VmService(const ServiceParts& parts, ServiceSettings settings);
+
+  void Create(CreateRequest request, Done done);
+  void Change(ChangeRequest request, Done done);
+
+  // Marks every unfinished VM of a create for deletion; the operation ends as cancelled.
+  void Cancel(Asked asked, model::OperationId operation, Done done);
+
+  // Blocks on reads of the ledger.
+  std::expected<DryRun, model::Problem> WouldCreate(const CreateRequest& request);
+
+  // Lines about duplicates served are collected and written now and then.
+  void FlushDuplicates();
+
+  // How many requests ended how: "created", "replayed", "joined", "mismatch", ... since the start.
+  std::map<std::string, std::int64_t> OutcomeCounts() const;
+
+ private:
+  struct Pending;
+  using PendingPointer =
+      std::shared_ptr<Pending>;  // Shared: it travels through callbacks on several threads.
+
+  PendingPointer NewPending(const Asked& asked, Done done) const;
+  std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request,
+                                                               const Pending& pending);
+  ports::Submission BuildChange(const ChangeRequest& request, const Pending& pending);
+  model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
+  void Claim(const CreateRequest& request, const PendingPointer& pending);
+  void Submit(ports::Submission submission, const PendingPointer& pending);
+  void CancelNow(const PendingPointer& pending, const model::OperationId& id);
+  void MarkAll(const PendingPointer& pending, const model::Operation& operation);
+
+  void Accepted(const PendingPointer& pending, ports::AcceptOutcome outcome);
+  void AnswerFound(const PendingPointer& pending,
+                   std::variant<ports::Known, ports::KnownTombstone> found);
+  void AnswerKnown(const PendingPointer& pending, ports::Known known, bool may_revive);
+  void Revive(const PendingPointer& pending, const model::Operation& operation);
+  // The answer now, or when the operation has ended, or when the wait is over.
+  void AnswerOrWait(const PendingPointer& pending, Answer answer, std::string_view counted_as);
+  // The answer as the ledger has it now.
+  void AnswerLive(const PendingPointer& pending, const model::OperationId& id, bool is_replay);
+  Outcome Complete(Answer answer) const;
+  void Reply(const PendingPointer& pending, Outcome outcome, std::string_view counted_as);
+
+  std::expected<DryRun, model::Problem> WouldReplay(
+      const Pending& pending, const std::variant<ports::Known, ports::KnownTombstone>& found) const;
+  model::Problem MismatchOf(const Asked& asked, const model::Operation& operation) const;
+  void NoteDuplicate(const model::OperationId& operation);
+
+  const ServiceParts parts_;
+  const ServiceSettings settings_;
+  ReplayCache cache_;
+  std::unique_ptr<Monitor> monitor_;
+  std::map<model::OperationId, int> duplicates_ GUARDED_BY(*monitor_);
+  std::map<std::string, std::int64_t> outcomes_ GUARDED_BY(*monitor_);
+};
+
+}  // namespace vmonce::service

@@ -1,0 +1,205 @@
+// Deletes, and deletes that cross a create.
+#include <gtest/gtest.h>
+
+#include "tests/node/world.h"
+
+namespace vmonce::node {
+namespace {
+
+using hypervisor::Fault;
+using hypervisor::SimulatedCall;
+using model::OperationState;
+using model::VmState;
+using Kind = service::ChangeRequest::Kind;
+
+TEST(Delete, LeavesNothing) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const service::Outcome deleted = world.Change(Kind::kDelete, created->vms.front().id);
+  ASSERT_TRUE(deleted.has_value());
+  EXPECT_EQ(deleted->vms.front().state, VmState::kDeleting);
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kDeleted);
+  EXPECT_TRUE(world.host().Domains().empty());
+  EXPECT_EQ(world.Audit(), "");
+}
+
+TEST(Delete, TwiceIsOnce) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  const service::Outcome first = world.Change(Kind::kDelete, id);
+  const service::Outcome second = world.Change(Kind::kDelete, id);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(second->operation->id, first->operation->id);
+  world.RunUntilQuiet();
+  const service::Outcome third = world.Change(Kind::kDelete, id);
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ(third->vms.front().state, VmState::kDeleted);
+}
+
+TEST(Delete, SurvivesACrashAroundEveryPortCall) {
+  int crashes = 0;
+  for (const CrashPoint::When when : {CrashPoint::When::kBefore, CrashPoint::When::kAfter}) {
+    for (int call = 1;; ++call) {
+      World world;
+      const service::Outcome created = world.Create("key-1", "web");
+      world.RunUntilQuiet();
+      ASSERT_TRUE(world.Change(Kind::kDelete, created->vms.front().id).has_value());
+      world.crash().Arm(call, when);
+      world.RunUntilQuiet();
+      EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kDeleted) << "call " << call;
+      EXPECT_EQ(world.Audit(), "") << "call " << call;
+      if (!world.crash().has_fired()) break;
+      ++crashes;
+    }
+  }
+  EXPECT_GE(crashes, 2 * 13);
+}
+
+// Reports 98, 100 and 101: a delete that crosses a create anywhere ends with nothing, and the
+// create as cancelled.
+TEST(Delete, DuringACreateAtEveryStepEndsWithNothing) {
+  constexpr SimulatedCall kCalls[] = {SimulatedCall::kCreateDisk, SimulatedCall::kCreateSeed,
+                                      SimulatedCall::kDefine, SimulatedCall::kStart};
+  for (const SimulatedCall call : kCalls) {
+    World world;
+    const service::Outcome created = world.Create("key-1", "web");
+    const model::VmId id = created->vms.front().id;
+    bool has_deleted = false;
+    world.faults().OnCall(call, [&] {
+      if (has_deleted) return;
+      has_deleted = true;
+      ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+    });
+    world.RunUntilQuiet();
+    EXPECT_TRUE(has_deleted) << ToString(call);
+    EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted) << ToString(call);
+    EXPECT_EQ(world.OperationRow(created->operation->id).state, OperationState::kCancelled)
+        << ToString(call);
+    EXPECT_EQ(world.Audit(), "") << ToString(call);
+    // Never resurrected.
+    const service::Outcome again = world.Create("key-1", "web");
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->vms.front().state, VmState::kDeleted);
+    world.RunUntilQuiet();
+    EXPECT_TRUE(world.host().Domains().empty());
+  }
+}
+
+TEST(Delete, BeforeTheCreateBeganEndsWithNothing) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  ASSERT_TRUE(world.Change(Kind::kDelete, created->vms.front().id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.OperationRow(created->operation->id).state, OperationState::kCancelled);
+  EXPECT_EQ(world.host().Effects(SimulatedCall::kDefine), 0);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// An earlier call took effect late, behind the delete's back: what it brought back is found and
+// taken away again.
+TEST(Delete, RemovesAMachineThatALateEffectBroughtBack) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  const hypervisor::SimulatedDomain domain = *world.host().Find(id);
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  int looks = 0;
+  world.faults().OnCall(SimulatedCall::kLook, [&] {
+    if (++looks == 1) world.host().Plant(domain);
+  });
+  world.RunUntilQuiet();
+  EXPECT_GE(looks, 2);
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// The create's worker died with a call out: nothing is believed gone before the settle time.
+TEST(Delete, WaitsForTheSettleTimeAfterACrash) {
+  World world({.settle = Milliseconds(30'000)});
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  world.crash().Arm(6, CrashPoint::When::kBefore);
+  EXPECT_THROW(while (world.Step()){}, Crash);
+  world.Restart();
+  const Time died = world.clock().Now();
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  world.RunUntilQuiet(Milliseconds(600'000));
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_GE(*world.VmRow(id).deleted - died, Milliseconds(30'000));
+  EXPECT_EQ(world.Audit(), "");
+}
+
+TEST(Delete, NeverGivesUpAndTellsWhenItIsStuck) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  Fault down;
+  down.instead = Error{ErrorCode::kUnavailable, "down"};
+  world.faults().Add(SimulatedCall::kDestroy, down, 20);
+  const service::Outcome deleted = world.Change(Kind::kDelete, created->vms.front().id);
+  for (int turn = 0; turn < 12; ++turn) {
+    world.Step();
+    world.Advance(Milliseconds(30'000));
+  }
+  EXPECT_TRUE(world.OperationRow(deleted->operation->id).is_stuck);
+  world.RunUntilQuiet(Milliseconds(3'600'000));
+  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kDeleted);
+  EXPECT_FALSE(world.OperationRow(deleted->operation->id).is_stuck);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+TEST(Delete, LeavesAStrangersMachineOfTheSameIdAlone) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  hypervisor::SimulatedDomain stranger;
+  stranger.id = created->vms.front().id;
+  stranger.name = "somebody-elses";
+  stranger.power = model::Observed::kRunning;
+  world.host().Plant(stranger);
+  ASSERT_TRUE(world.Change(Kind::kDelete, stranger.id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(stranger.id).state, VmState::kDeleted);
+  EXPECT_EQ(*world.host().Find(stranger.id), stranger);
+}
+
+TEST(Power, StopsAndStartsTheSameMachine) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  ASSERT_TRUE(world.Change(Kind::kStop, id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(id).observed, model::Observed::kStopped);
+  EXPECT_EQ(world.VmRow(id).desired, model::Desired::kStopped);
+  EXPECT_EQ(world.host().Find(id)->power, model::Observed::kStopped);
+  ASSERT_TRUE(world.Change(Kind::kStart, id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(id).observed, model::Observed::kRunning);
+  EXPECT_EQ(world.host().Find(id)->starts, 2);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+TEST(Power, TwiceUnderOneKeyActsOnce) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  const service::Outcome first = world.Change(Kind::kReboot, id, "reboot-1");
+  world.RunUntilQuiet();
+  const auto reboots = world.host().Effects(SimulatedCall::kReboot);
+  const service::Outcome second = world.Change(Kind::kReboot, id, "reboot-1");
+  world.RunUntilQuiet();
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(second->is_replay);
+  EXPECT_EQ(reboots, 1);
+  EXPECT_EQ(world.host().Effects(SimulatedCall::kReboot), 1);
+}
+
+}  // namespace
+}  // namespace vmonce::node

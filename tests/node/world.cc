@@ -1,0 +1,290 @@
+#include "tests/node/world.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "model/label.h"
+#include "model/limits.h"
+#include "tests/node/crashing.h"
+
+namespace vmonce::node {
+namespace {
+
+constexpr Milliseconds kTtl{15'000};
+
+model::Image TinyImage() {
+  model::Image image;
+  image.name = "tiny";
+  image.kind = model::ImageKind::kDisk;
+  image.disk_path = "/images/tiny.qcow2";
+  image.disk_format = "qcow2";
+  return image;
+}
+
+class NoObserver final : public engine::WorkObserver {
+ public:
+  void StepTried(model::OperationKind, std::string_view, std::string_view, Milliseconds) override {}
+  void OperationEnded(const model::Operation&) override {}
+};
+
+}  // namespace
+
+hypervisor::Fault ChosenFaults::Next(hypervisor::SimulatedCall call,
+                                     const std::optional<model::VmId>& vm) {
+  if (on_call_ && on_call_->first == call) on_call_->second();
+  for (Chosen& chosen : faults_) {
+    if (chosen.call != call || chosen.times == 0) continue;
+    if (chosen.vm && chosen.vm != vm) continue;
+    --chosen.times;
+    ++fired_;
+    return chosen.fault;
+  }
+  return {};
+}
+
+// What dies with a crash.
+struct World::Process {
+  Process(World& world, int number)
+      : replica{fmt::format("r-{:016x}", number)},
+        fleet(*world.crashing_ledger_, *world.threads_, *world.logger_),
+        sealer(std::string(32, 'k'), *world.random_),
+        workflow_parts{*world.crashing_ledger_,
+                       fleet,
+                       sealer,
+                       world.clock_,
+                       *world.random_,
+                       {Milliseconds(20'000), Milliseconds(200)}},
+        sagas(workflows::AllSagas(workflow_parts)),
+        leases(*world.crashing_ledger_, world.clock_, *world.threads_, *world.logger_,
+               {kTtl, Milliseconds(5'000)}),
+        worker_parts{*world.crashing_ledger_,
+                     sagas,
+                     leases,
+                     observer,
+                     world.clock_,
+                     *world.random_,
+                     *world.logger_,
+                     replica,
+                     {{model::limits::kStepBackoffBase, model::limits::kStepBackoffCap},
+                      model::limits::kHeldRetry,
+                      world.options_.settle,
+                      model::limits::kStepFailures,
+                      model::limits::kUndoFailuresStuck}},
+        worker(worker_parts),
+        // No workers: nothing is leased at acceptance, and Step() runs what is due.
+        pool(worker_parts, *world.threads_, {0, Milliseconds(500), world.options_.settle}),
+        intake(*world.crashing_ledger_, pool, model::ReplicaId{"r-ffffffffffffffff"}, kTtl,
+               world.clock_, *world.threads_, *world.logger_, {64, 1024}),
+        waiters(world.clock_, *world.threads_),
+        images({TinyImage()}),
+        service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
+                 *world.random_, *world.threads_, *world.logger_,
+                 [&world] { return Result<model::Resources>(world.options_.capacity); }},
+                {world.quota_, 1000, std::chrono::seconds(120), {}}),
+        reconciler(workflow_parts, *world.logger_,
+                   {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
+
+  model::ReplicaId replica;
+  NoObserver observer;
+  workflows::Fleet fleet;
+  Sealer sealer;
+  workflows::WorkflowParts workflow_parts;
+  engine::SagaTable sagas;
+  engine::LeaseKeeper leases;
+  engine::WorkerParts worker_parts;
+  engine::Worker worker;
+  engine::WorkerPool pool;
+  service::Intake intake;
+  service::Waiters waiters;
+  service::ImageCatalog images;
+  service::VmService service;
+  workflows::ReconcileVms reconciler;
+};
+
+World::World(WorldOptions options)
+    : options_(options),
+      random_(NewSystemRandom()),
+      threads_(NewSystemThreads()),
+      logger_(NewNullLogger()),
+      quota_(options.quota),
+      faults_(std::make_shared<ChosenFaults>()) {
+  host_ = std::make_shared<hypervisor::SimulatedHost>(hypervisor::SimulatedOptions{}, clock_,
+                                                      *threads_);
+  ledger::SqliteLedgerOptions ledger_options;
+  ledger_options.has_checkpoint_thread = false;
+  auto opened = ledger::SqliteLedger::Open(ledger_options, clock_, *random_, *threads_, *logger_);
+  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
+  ledger_ = std::move(*opened);
+  crashing_ledger_ = std::make_unique<CrashingLedger>(*ledger_, crash_);
+  Boot();
+}
+
+World::~World() = default;
+
+void World::Boot() {
+  process_ = std::make_unique<Process>(*this, static_cast<int>(random_->Below(1 << 30)));
+  auto driver = std::make_unique<hypervisor::SimulatedDriver>(
+      host_, faults_, hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle}, clock_,
+      *threads_);
+  process_->fleet.Add({model::HostId{"local"}, "simulated:", options_.capacity},
+                      std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
+  const Status connected = process_->fleet.Connect(model::HostId{"local"});
+  CHECK_MSG(connected.has_value(), connected ? "" : connected.error().detail);
+}
+
+void World::Restart() {
+  process_.reset();
+  Boot();
+}
+
+void World::SetQuota(const model::Resources& quota) {
+  quota_ = quota;
+  Restart();
+}
+
+service::Outcome World::Create(const std::string& key, const std::string& name, int count) {
+  model::CreateIntent intent;
+  intent.name = name;
+  intent.image = "tiny";
+  intent.count = count;
+  return Create(key, intent);
+}
+
+service::Outcome World::Create(const std::string& key, const model::CreateIntent& intent) {
+  service::CreateRequest request;
+  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.key = model::IdempotencyKey{key};
+  request.asked.request.method = "POST";
+  request.asked.request.route = "/v1/vms";
+  request.asked.request.body = boost::json::parse(model::Serialise(intent));
+  request.asked.redacted = request.asked.request;
+  request.asked.face = "rest";
+  request.intent = intent;
+  request.user_data = "#cloud-config\n";
+  std::optional<service::Outcome> answer;
+  process_->service.Create(std::move(request),
+                           [&](service::Outcome outcome) { answer = std::move(outcome); });
+  while (!answer && process_->intake.RunOnce()) {
+  }
+  CHECK_MSG(answer.has_value(), "no answer");
+  return std::move(*answer);
+}
+
+service::Outcome World::Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
+                               std::optional<std::string> key) {
+  service::ChangeRequest request;
+  request.asked.caller.project = model::ProjectId{"default"};
+  if (key) request.asked.key = model::IdempotencyKey{*key};
+  request.asked.request.method = "POST";
+  request.asked.request.route = fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
+  request.asked.redacted = request.asked.request;
+  request.asked.face = "rest";
+  request.kind = kind;
+  request.vm = vm;
+  std::optional<service::Outcome> answer;
+  process_->service.Change(std::move(request),
+                           [&](service::Outcome outcome) { answer = std::move(outcome); });
+  while (!answer && process_->intake.RunOnce()) {
+  }
+  CHECK_MSG(answer.has_value(), "no answer");
+  return std::move(*answer);
+}
+
+bool World::Step() {
+  const Result<bool> ran = process_->worker.RunOnce(options_.settle);
+  CHECK_MSG(ran.has_value(), ran ? "" : ran.error().detail);
+  return *ran;
+}
+
+void World::RunUntilQuiet(Milliseconds horizon, int restarts) {
+  const Time end = ledger_->Now() + horizon;
+  // Far more turns than any story here needs; a loop that never rests is a failure, not a hang.
+  for (int turn = 0; turn < 5000; ++turn) {
+    bool ran = false;
+    try {
+      ran = Step();
+    } catch (const Crash&) {
+      CHECK(restarts-- > 0);
+      Restart();
+      continue;
+    }
+    if (ran) continue;
+    const Result<std::optional<Time>> due = ledger_->NextDue();
+    CHECK(due.has_value());
+    if (!due->has_value() || **due > end) return;
+    clock_.Advance(std::max(Milliseconds(1), **due - ledger_->Now()));
+  }
+  CHECK_MSG(false, "the work never rests");
+}
+
+workflows::ReconcileReport World::Reconcile() {
+  return process_->reconciler.Sweep(model::HostId{"local"});
+}
+
+model::Vm World::VmRow(const model::VmId& id) {
+  const auto row = ledger_->GetVm(id);
+  CHECK(row && row->has_value());
+  return **row;
+}
+
+model::Operation World::OperationRow(const model::OperationId& id) {
+  const auto row = ledger_->GetOperation(id);
+  CHECK(row && row->has_value());
+  return **row;
+}
+
+std::vector<std::string> World::Timeline(const model::OperationId& id) {
+  std::vector<std::string> events;
+  const auto lines = ledger_->Timeline(id);
+  CHECK(lines.has_value());
+  for (const model::TimelineEntry& line : *lines) events.push_back(line.event);
+  return events;
+}
+
+std::string World::Audit() {
+  ports::VmFilter filter;
+  filter.with_deleted = true;
+  const auto rows = ledger_->ListVms(model::ProjectId{"default"}, filter, {100, ""});
+  CHECK(rows.has_value());
+  model::Resources held;
+  model::Resources placed;
+  int domains_wanted = 0;
+  int volumes_wanted = 0;
+  for (const model::Vm& vm : rows->rows) {
+    if (vm.holds_reservation) held = held + Demand(vm.spec);
+    if (vm.host) placed = placed + Demand(vm.spec);
+    const bool is_there = host_->Find(vm.id).has_value();
+    if (vm.holder) return ToString(vm.id) + " is still held";
+    if (vm.state == model::VmState::kReady) {
+      if (!is_there) return ToString(vm.id) + " is ready and has no domain";
+      ++domains_wanted;
+      volumes_wanted += 2;
+    } else if (is_there) {
+      return fmt::format("{} is {} and has a domain", ToString(vm.id), ToString(vm.state));
+    } else if (vm.holds_reservation) {
+      return fmt::format("{} is {} and holds a reservation", ToString(vm.id), ToString(vm.state));
+    }
+  }
+  int ours = 0;
+  for (const hypervisor::SimulatedDomain& domain : host_->Domains()) {
+    if (domain.label && domain.label->ledger == ledger_->Id()) ++ours;
+  }
+  if (ours != domains_wanted) return fmt::format("{} domains, {} wanted", ours, domains_wanted);
+  int our_volumes = 0;
+  for (const std::string& name : host_->Volumes()) {
+    if (model::VmOfVolume(ledger_->Id(), name)) ++our_volumes;
+  }
+  if (our_volumes != volumes_wanted) {
+    return fmt::format("{} volumes, {} wanted", our_volumes, volumes_wanted);
+  }
+  const auto usage = ledger_->Usage(model::ProjectId{"default"});
+  if (!usage || *usage != held) return "the usage is not what the rows hold";
+  const auto hosts = ledger_->Hosts();
+  if (!hosts || hosts->front().reserved != placed)
+    return "the host's reserve is not what is placed";
+  const auto totals = ledger_->Totals();
+  if (!totals || totals->unfinished != 0) return "something is unfinished";
+  return "";
+}
+
+}  // namespace vmonce::node
