@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
+#include "base/system.h"
 #include "base/temp_dir.h"
 
 namespace vmonce {
@@ -110,7 +110,8 @@ TEST(WriteFileAtomically, NeverShowsAReaderAMixture) {
   const std::string a(100000, 'a');
   const std::string b(50000, 'b');
   ASSERT_TRUE(WriteFileAtomically(path, a, 0600));
-  std::jthread writer([&](std::stop_token stop) {
+  const auto threads = NewSystemThreads();
+  const auto writer = threads->Spawn("writer", [&](std::stop_token stop) {
     for (bool first = false; !stop.stop_requested(); first = !first) {
       if (!WriteFileAtomically(path, first ? a : b, 0600)) ADD_FAILURE() << "write failed";
     }
@@ -143,15 +144,16 @@ TEST(CreateFileAtomically, LetsOneOfManyCallersWin) {
   const TempDir dir;
   std::atomic<int> winners = 0;
   {
-    std::vector<std::jthread> callers;
+    const auto threads = NewSystemThreads();
+    std::vector<std::unique_ptr<Thread>> callers;
     for (int i = 0; i < 8; ++i) {
-      callers.emplace_back([&, i] {
+      callers.push_back(threads->Spawn("caller", [&, i](std::stop_token) {
         const auto made = CreateFileAtomically(dir.File("f"), std::to_string(i), 0600);
         if (made)
           ++winners;
         else
           EXPECT_EQ(made.error().code, ErrorCode::kConflict);
-      });
+      }));
     }
   }
   EXPECT_EQ(winners, 1);

@@ -29,7 +29,7 @@ Error Refusal(std::string_view text, const JsonLimits& limits = {}) {
 }
 
 TEST(StrictJson, RefusesMalformedText) {
-  using namespace std::string_view_literals;
+  using std::string_view_literals::operator""sv;
   for (std::string_view text : {
            ""sv,
            " "sv,
