@@ -1,6 +1,7 @@
 #include "workflows/parts.h"
 
 #include <boost/json.hpp>
+#include <limits>
 
 namespace vmonce::workflows {
 
@@ -28,6 +29,10 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
 
 ports::EffectGuard GuardOf(const engine::StepContext& context) {
   return {context.lease.fence(), context.lease.deadline()};
+}
+
+ports::EffectGuard HolderGuardOf(const engine::StepContext& context) {
+  return {model::Fence{std::numeric_limits<std::int64_t>::max()}, context.lease.deadline()};
 }
 
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,

@@ -41,7 +41,14 @@ Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& 
 // The door to the VM's host. kUnavailable when the configuration no longer has that host.
 Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
 
+// Beside the effects of the operation that makes the machine: the machine's label carries that
+// operation's fences.
 ports::EffectGuard GuardOf(const engine::StepContext& context);
+
+// Beside the effects of any other operation, which holds the VM: the lease's deadline alone. The
+// label's fence counts how often the create was taken up, and says nothing of this operation, which
+// was accepted after it and runs alone.
+ports::EffectGuard HolderGuardOf(const engine::StepContext& context);
 
 // An event about a VM: its id, state, operation and host, no secrets.
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,

@@ -110,6 +110,8 @@ class World {
   service::Outcome Create(const std::string& key, const model::CreateIntent& intent);
   service::Outcome Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
                           std::optional<std::string> key = std::nullopt);
+  service::Outcome ForceStop(const model::VmId& vm);
+  service::Outcome Cancel(const model::OperationId& operation);
 
   // Works until nothing is due within `horizon`, moving the clock to what is due next. A crash ends
   // the process, and a new one goes on (at most `restarts` times, CHECK).
@@ -141,6 +143,9 @@ class World {
  private:
   struct Process;
   void Boot();
+  // Runs the intake until it has answered.
+  service::Outcome AnswerTo(const std::function<void(service::Done)>& ask);
+  service::Outcome Change(service::ChangeRequest request);
 
   const WorldOptions options_;
   FakeClock clock_;
