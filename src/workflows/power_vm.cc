@@ -8,14 +8,21 @@
 namespace vmonce::workflows {
 namespace {
 
+using engine::LookResult;
 using engine::StepContext;
 using engine::StepResult;
 using model::Vm;
+
+// The cursor's meaning: the order of the table below.
+enum StepIndex { kHold, kEffect, kPublish };
 
 class PowerVm {
  public:
   explicit PowerVm(const WorkflowParts& parts) : parts_(parts) {}
 
+  // What an earlier try did, where its answer was lost: found by the machine's power. A reboot
+  // leaves no trace.
+  LookResult Look(const StepContext& context, std::optional<model::Observed> done) const;
   StepResult Start(const StepContext& context) const;
   StepResult Stop(const StepContext& context) const;
   StepResult Reboot(const StepContext& context) const;
@@ -89,6 +96,9 @@ engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
       {"publish", [power, after](const StepContext& c) { return power.Publish(c, after); },
        nullptr},
   };
+  std::optional<model::Observed> done;
+  if (kind != model::OperationKind::kReboot) done = after;
+  saga.look = [power, done](const StepContext& c) { return power.Look(c, done); };
   saga.is_marked = [&parts](const StepContext& c) { return IsMarked(parts, c); };
   saga.is_settled = [&parts](const StepContext& c) { return IsSettled(parts, c); };
   const auto let_go = [](const StepContext& c) {
@@ -107,10 +117,28 @@ engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
   return saga;
 }
 
+LookResult PowerVm::Look(const StepContext& context, std::optional<model::Observed> done) const {
+  // Before the effect there is nothing to see, and what was recorded as done is done.
+  if (context.item.step != kEffect) return {LookResult::Kind::kGoOn, context.item.step, "recorded"};
+  const Result<Target> target = Find(context);
+  if (!target) return {LookResult::Kind::kNoAnswer, 0, target.error().detail};
+  if (target->host->CallsOut(target->vm.id) > 0) {
+    return {LookResult::Kind::kNoAnswer, 0, "an earlier call is still out"};
+  }
+  const Result<std::optional<ports::DomainSighting>> seen = target->host->Look(target->vm.id);
+  if (!seen) return {LookResult::Kind::kNoAnswer, 0, seen.error().detail};
+  // What is not there, or not ours, the step itself tells.
+  const bool is_ours = seen->has_value() && IsOurs(parts_, **seen, target->vm);
+  if (is_ours && done && (*seen)->power == *done) {
+    return {LookResult::Kind::kGoOn, kPublish, "it is as asked"};
+  }
+  return {LookResult::Kind::kGoOn, kEffect, "it is not as asked"};
+}
+
 StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
-  return From(target->host->Start(target->vm.id, GuardOf(context)));
+  return From(target->host->Start(target->vm.id, HolderGuardOf(context)));
 }
 
 // Asks the guest once, then watches; after the grace it is powered off.
@@ -120,17 +148,20 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   ports::Hypervisor& host = *target->host;
   const model::VmId& vm = target->vm.id;
 
-  if (ParseStopIntent(context.operation.intent).force)
-    return From(host.Destroy(vm, GuardOf(context)));
-
   const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm);
   if (!seen) return StepResult::Unavailable("hypervisor_unavailable", seen.error().detail);
   if (!seen->has_value()) return From(Fail(ErrorCode::kNotFound, "no such domain"));
+  if (!IsOurs(parts_, **seen, target->vm)) {
+    return StepResult::Refused("conflict", "the host has a machine of this id that is not ours");
+  }
+  if (ParseStopIntent(context.operation.intent).force) {
+    return From(host.Destroy(vm, HolderGuardOf(context)));
+  }
   if ((*seen)->power == model::Observed::kStopped) return StepResult::Done();
 
   const std::optional<Time> asked = ParseAsked(context.item.memo);
   if (!asked) {
-    const Status status = host.Shutdown(vm, GuardOf(context));
+    const Status status = host.Shutdown(vm, HolderGuardOf(context));
     if (!status && status.error().code != ErrorCode::kConflict) return From(status);
     return StepResult::Again(parts_.settings.observe_every, std::to_string(ToUnixMs(context.now)),
                              "asked the guest to shut down");
@@ -138,7 +169,7 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   if (context.now - *asked < parts_.settings.stop_grace) {
     return StepResult::Again(parts_.settings.observe_every, context.item.memo);
   }
-  StepResult forced = From(host.Destroy(vm, GuardOf(context)));
+  StepResult forced = From(host.Destroy(vm, HolderGuardOf(context)));
   if (forced.kind == StepResult::Kind::kDone)
     forced.detail = "the guest did not shut down in time; powered off";
   return forced;
@@ -147,10 +178,10 @@ StepResult PowerVm::Stop(const StepContext& context) const {
 StepResult PowerVm::Reboot(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
-  Status status = target->host->Reboot(target->vm.id, GuardOf(context));
+  Status status = target->host->Reboot(target->vm.id, HolderGuardOf(context));
   // A machine that is off is rebooted by starting it.
   if (!status && status.error().code == ErrorCode::kConflict) {
-    status = target->host->Start(target->vm.id, GuardOf(context));
+    status = target->host->Start(target->vm.id, HolderGuardOf(context));
   }
   return From(status);
 }
