@@ -22,6 +22,21 @@ bool AreAllDeleted(const std::vector<model::Vm>& vms) {
   });
 }
 
+// Answered as a cancelled create is.
+bool WasDeletedAfterFailing(const ports::Known& known) {
+  return known.operation.state == model::OperationState::kFailed && !known.vms.empty() &&
+         AreAllDeleted(known.vms);
+}
+
+model::Problem ReusedExpired(const model::Tombstone& tombstone) {
+  model::Problem problem;
+  problem.code = "idempotency_key_reused";
+  problem.detail =
+      "This key was used for a different request, whose record has expired. Use a new key.";
+  problem.first_seen = tombstone.first_seen;
+  return problem;
+}
+
 // Requests of one face are compared by fingerprint, of two by intent.
 KnownAnswer DecideFor(const Operation& record, const Asked& asked, const Digest& fingerprint,
                       const std::string& intent) {
@@ -74,12 +89,7 @@ void VmService::AnswerFound(const PendingPointer& pending,
     Reply(pending, std::unexpected(ExpiredProblem(tombstone)), "expired");
     return;
   }
-  model::Problem problem;
-  problem.code = "idempotency_key_reused";
-  problem.detail =
-      "This key was used for a different request, whose record has expired. Use a new key.";
-  problem.first_seen = tombstone.first_seen;
-  Reply(pending, std::unexpected(std::move(problem)), "mismatch");
+  Reply(pending, std::unexpected(ReusedExpired(tombstone)), "mismatch");
 }
 
 void VmService::AnswerKnown(const PendingPointer& pending, ports::Known known, bool may_revive) {
@@ -95,8 +105,7 @@ void VmService::AnswerKnown(const PendingPointer& pending, ports::Known known, b
     return;
   }
   NoteDuplicate(operation.id);
-  const bool was_deleted = operation.state == model::OperationState::kFailed &&
-                           !known.vms.empty() && AreAllDeleted(known.vms);
+  const bool was_deleted = WasDeletedAfterFailing(known);
   if (decided == KnownAnswer::kFailedForGood && !was_deleted) {
     Reply(pending, std::unexpected(StoredProblem(operation)), "failed_for_good");
     return;
@@ -134,7 +143,14 @@ void VmService::Revive(const PendingPointer& pending, const Operation& operation
     answer.vms = std::move(accepted->vms);
     AnswerOrWait(pending, std::move(answer), "new_attempt");
   } else if (auto* known = std::get_if<ports::Known>(&*outcome)) {
-    AnswerKnown(pending, std::move(*known), /*may_revive=*/false);
+    const bool has_failed_anew = known->operation.state == model::OperationState::kFailed &&
+                                 known->operation.attempt != operation.attempt;
+    if (has_failed_anew) {
+      Reply(pending, std::unexpected(StoredProblem(known->operation)), "failed");
+    } else {
+      // It goes on, or what failed was deleted and there is nothing left to try.
+      AnswerKnown(pending, std::move(*known), /*may_revive=*/false);
+    }
   } else if (auto* declined = std::get_if<ports::Declined>(&*outcome)) {
     model::Problem problem = ProblemOf(*declined);
     problem.operation = operation.id;
@@ -212,14 +228,22 @@ std::expected<DryRun, model::Problem> VmService::WouldReplay(
     const Pending& pending, const std::variant<ports::Known, ports::KnownTombstone>& found) const {
   DryRun run;
   if (const auto* gone = std::get_if<ports::KnownTombstone>(&found)) {
-    run.would = DryRun::Would::kExpired;
-    run.problem = ExpiredProblem(gone->tombstone);
+    const bool is_same =
+        model::Decide(gone->tombstone, pending.fingerprint) == KnownAnswer::kExpired;
+    run.would = is_same ? DryRun::Would::kExpired : DryRun::Would::kMismatch;
+    run.problem = is_same ? ExpiredProblem(gone->tombstone) : ReusedExpired(gone->tombstone);
     return run;
   }
   const auto& known = std::get<ports::Known>(found);
   run.operation = known.operation;
   run.vms = known.vms;
-  switch (DecideFor(known.operation, pending.asked, pending.fingerprint, pending.intent)) {
+  const KnownAnswer decided =
+      DecideFor(known.operation, pending.asked, pending.fingerprint, pending.intent);
+  if (decided != KnownAnswer::kMismatch && WasDeletedAfterFailing(known)) {
+    run.would = DryRun::Would::kReplay;
+    return run;
+  }
+  switch (decided) {
     case KnownAnswer::kMismatch:
       run.would = DryRun::Would::kMismatch;
       run.problem = MismatchOf(pending.asked, known.operation);

@@ -127,16 +127,31 @@ void VmService::CancelNow(const PendingPointer& pending, const model::OperationI
   MarkAll(pending, **found);
 }
 
-// Answers when every delete has been accepted, with the create as it is then.
+// Answers when every delete has been answered: with the first problem, or with the create as it is
+// then.
 void VmService::MarkAll(const PendingPointer& pending, const Operation& operation) {
   struct Progress {
-    std::atomic<std::size_t> left;
-    explicit Progress(std::size_t count) : left(count) {}
+    Progress(std::unique_ptr<Monitor> m, std::size_t count) : monitor(std::move(m)), left(count) {}
+    std::unique_ptr<Monitor> monitor;
+    std::size_t left GUARDED_BY(*monitor);
+    std::optional<model::Problem> problem GUARDED_BY(*monitor);
   };
-  const auto progress = std::make_shared<Progress>(operation.items.size() + 1);
-  auto step = [this, pending, progress, id = operation.id] {
-    if (--progress->left > 0) return;
-    AnswerLive(pending, id, /*is_replay=*/false);
+  // Shared: by the answers of all deletes.
+  const auto progress =
+      std::make_shared<Progress>(parts_.threads.NewMonitor(), operation.items.size() + 1);
+  auto step = [this, pending, progress, operation](const model::Problem* problem) {
+    std::optional<model::Problem> first;
+    {
+      MonitorLock lock(*progress->monitor);
+      if (problem != nullptr && !progress->problem) progress->problem = *problem;
+      if (--progress->left > 0) return;
+      first = std::move(progress->problem);
+    }
+    if (first) {
+      Reply(pending, std::unexpected(std::move(*first)), "refused");
+    } else {
+      AnswerMarked(pending, operation);
+    }
   };
   for (const model::Item& item : operation.items) {
     ChangeRequest request;
@@ -147,9 +162,20 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
     request.asked.redacted = request.asked.request;
     request.kind = ChangeRequest::Kind::kDelete;
     request.vm = {item.subject};
-    Change(std::move(request), [step](const Outcome&) mutable { step(); });
+    Change(std::move(request),
+           [step](const Outcome& marked) { step(marked ? nullptr : &marked.error()); });
   }
-  step();
+  step(nullptr);
+}
+
+void VmService::AnswerMarked(const PendingPointer& pending, const Operation& operation) {
+  if (model::IsFinished(operation.state) || !pending->MayWait(parts_.clock)) {
+    AnswerLive(pending, operation.id, /*is_replay=*/false);
+    return;
+  }
+  Answer answer;
+  answer.operation = operation;
+  AnswerOrWait(pending, std::move(answer), "created");
 }
 
 VmService::PendingPointer VmService::NewPending(const Asked& asked, Done done) const {
@@ -288,13 +314,11 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
   if (!submission) return std::unexpected(std::move(submission.error()));
   const auto& create = std::get<ports::CreateVms>(submission->change);
   for (const Vm& vm : create.vms) {
-    ports::VmFilter filter;
-    filter.name = vm.name;
-    const auto others = parts_.ledger.ListVms(vm.project, filter, {.most = 1, .after = {}});
-    if (!others) return std::unexpected(LedgerProblem(others.error()));
-    if (others->rows.empty() || !others->rows.front().holds_reservation) continue;
-    return refuse(ProblemOf(ports::Declined{ports::DeclineReason::kNameTaken,
-                                            others->rows.front().id, std::nullopt, vm.name}));
+    const Result<std::optional<Vm>> holder = HolderOf(vm.project, vm.name);
+    if (!holder) return std::unexpected(LedgerProblem(holder.error()));
+    if (!holder->has_value()) continue;
+    return refuse(ProblemOf(
+        ports::Declined{ports::DeclineReason::kNameTaken, (*holder)->id, std::nullopt, vm.name}));
   }
   const Result<model::Resources> usage = parts_.ledger.Usage(request.asked.caller.project);
   if (!usage) return std::unexpected(LedgerProblem(usage.error()));
@@ -303,6 +327,22 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
                                             std::nullopt, "asked with what is used already"}));
   }
   return run;
+}
+
+// Any number of failed VMs may have had the name beside the one that holds it.
+Result<std::optional<Vm>> VmService::HolderOf(const model::ProjectId& project,
+                                              const std::string& name) {
+  ports::VmFilter filter;
+  filter.name = name;
+  ports::Page page{.most = model::limits::kPageItems, .after = {}};
+  do {
+    Result<ports::PageOf<Vm>> others = parts_.ledger.ListVms(project, filter, page);
+    if (!others) return std::unexpected(others.error());
+    const auto holder = std::ranges::find(others->rows, true, &Vm::holds_reservation);
+    if (holder != others->rows.end()) return std::move(*holder);
+    page.after = std::move(others->next);
+  } while (!page.after.empty());
+  return std::nullopt;
 }
 
 }  // namespace vmonce::service

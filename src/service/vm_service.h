@@ -113,7 +113,9 @@ class VmService {
   void Create(CreateRequest request, Done done);
   void Change(ChangeRequest request, Done done);
 
-  // Marks every unfinished VM of a create for deletion; the operation ends as cancelled.
+  // Marks every VM of an unfinished create for deletion. It ends as cancelled, or, when some of a
+  // batch were ready before, as what they made of it. When a mark cannot be made the problem is
+  // answered; sending the same again is safe.
   void Cancel(Asked asked, model::OperationId operation, Done done);
 
   // Blocks on reads of the ledger.
@@ -139,6 +141,10 @@ class VmService {
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);
   void MarkAll(const PendingPointer& pending, const model::Operation& operation);
+  void AnswerMarked(const PendingPointer& pending, const model::Operation& operation);
+  // The VM that holds the name in the project now; absent when it is free.
+  Result<std::optional<model::Vm>> HolderOf(const model::ProjectId& project,
+                                            const std::string& name);
 
   void Accepted(const PendingPointer& pending, ports::AcceptOutcome outcome);
   void AnswerFound(const PendingPointer& pending,
