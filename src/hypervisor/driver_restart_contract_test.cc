@@ -40,6 +40,7 @@ class Service {
 };
 
 // Run by the test below, in processes of their own.
+// tidy: allow skipped-test: the test below runs it, in a process of its own
 TEST(RestartStep, DISABLED_StartsAGuestAndIsKilled) {
   Service service;
   auto facts = service.driver().Connect(TestMarker(), ports::MarkerPolicy::kWriteIfNone);
@@ -61,6 +62,7 @@ TEST(RestartStep, DISABLED_StartsAGuestAndIsKilled) {
   kill(getpid(), SIGKILL);
 }
 
+// tidy: allow skipped-test: the test below runs it, in a process of its own
 TEST(RestartStep, DISABLED_FindsTheGuestAndRemovesIt) {
   Service service;
   auto facts = service.driver().Connect(TestMarker(), ports::MarkerPolicy::kRequire);
@@ -82,6 +84,7 @@ TEST(RestartStep, DISABLED_FindsTheGuestAndRemovesIt) {
 ProcessResult RunStep(const std::string& step, const std::string& root) {
   ProcessSpec spec{.argv = {"/proc/self/exe", "--gtest_also_run_disabled_tests"},
                    .timeout = Milliseconds(120'000)};
+  // tidy: allow skipped-test: the steps above
   spec.argv.push_back(fmt::format("--gtest_filter=RestartStep.DISABLED_{}", step));
   spec.environment.push_back(fmt::format("{}={}", kRootVariable, root));
   spec.environment.push_back(
