@@ -84,7 +84,6 @@ TEST(RestartStep, DISABLED_FindsTheGuestAndRemovesIt) {
 ProcessResult RunStep(const std::string& step, const std::string& root) {
   ProcessSpec spec{.argv = {"/proc/self/exe", "--gtest_also_run_disabled_tests"},
                    .timeout = Milliseconds(120'000)};
-  // tidy: allow skipped-test: the steps above
   spec.argv.push_back(fmt::format("--gtest_filter=RestartStep.DISABLED_{}", step));
   spec.environment.push_back(fmt::format("{}={}", kRootVariable, root));
   spec.environment.push_back(
