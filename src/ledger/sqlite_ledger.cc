@@ -110,6 +110,7 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   connection_options.path = options.path;
   connection_options.readers = std::max(options.readers, 1);
   connection_options.page_cache_kib = options.page_cache_kib;
+  connection_options.max_pages = options.max_pages;
   connection_options.has_checkpoint_thread = options.has_checkpoint_thread;
   auto parts = std::make_unique<Parts>(std::move(options), clock, std::move(lock));
   parts->id = model::LedgerId{std::move(*id)};
