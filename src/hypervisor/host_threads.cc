@@ -116,7 +116,9 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
 void HostThreads::Pool::Finish(Job& job) {
   if (job.state == Job::State::kAbandoned) {
     std::erase_if(abandoned, [&](const auto& other) { return other.get() == &job; });
-    logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
+    // When nobody has the host any more, the logger may be gone as well.
+    if (!is_closing)
+      logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
   }
   job.state = Job::State::kDone;
   monitor->NotifyAll();
