@@ -2,7 +2,9 @@
 // tells the tables. One file has one serving process.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,9 @@ struct SqliteLedgerOptions {
   bool has_checkpoint_thread = true;
   // Calls that share one commit.
   std::size_t max_batch = model::limits::kCommitBatch;
+  // Told how long each write took, the wait for its commit included. On the caller's thread; must
+  // not block. May be empty.
+  std::function<void(std::chrono::nanoseconds)> on_write;
   // The file never grows beyond so many pages of 4 KiB; zero: the disk is the bound. A call that
   // needs more is kUnavailable.
   int max_pages = 0;
