@@ -4,10 +4,14 @@ behind its back (processes, disks, domain files, the ledger's file).
   VMONCE_BIN         the program under test
   VMONCE_GUEST_DIR   the tiny guest (vmlinuz, initrd.gz, cmdline); without it, tests on real machines are skipped
 """
+import atexit
+import concurrent.futures
+import contextlib
 import glob
 import http.client
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -40,6 +44,19 @@ def wait_for(what, condition, deadline=DEADLINE, every=0.03):
         if time.monotonic() > end:
             raise AssertionError(f"not within {deadline} s: {what}; the last look gave {seen!r}")
         time.sleep(every)
+
+
+def in_parallel(do, items, threads=8):
+    """What do(item) returned, in order; fails with the first item that failed. Items should be independent."""
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        futures = [(item, pool.submit(do, item)) for item in items]
+        results = []
+        for item, future in futures:
+            try:
+                results.append(future.result())
+            except AssertionError as failure:
+                raise AssertionError(f"{item}: {failure}") from failure
+    return results
 
 
 class Answer:
@@ -80,6 +97,10 @@ def toml(value):
     return json.dumps(value) if isinstance(value, str) else str(value)
 
 
+_abilities = tempfile.mkdtemp(prefix="vmonce-e2e-")
+atexit.register(shutil.rmtree, _abilities, ignore_errors=True)
+
+
 class Node:
     """One state directory and, while it runs, the process that serves it. real: the embedded QEMU driver, else a
     simulated host whose machines survive in files and whose every call takes latency_ms."""
@@ -104,14 +125,19 @@ class Node:
             self.host |= {"uri": f"simulated:{self.root}", "latency_ms": latency_ms}
         for name, values in sections.items():
             self.sections[name] = self.sections.get(name, {}) | values
+        # What QEMU is able to do is found out once (8 s), by the first node.
+        self.abilities = self.root + "/cache/qemu/capabilities"
+        if real and os.path.isdir(_abilities + "/known"):
+            os.makedirs(os.path.dirname(self.abilities), 0o700)
+            shutil.copytree(_abilities + "/known", self.abilities)
 
     # ---- The process
 
     def write_config(self):
         guest = GUEST if self.real else self.dir
         if not self.real:
-            open(self.dir + "/vmlinuz", "a").close()
-        cmdline = open(GUEST + "/cmdline").read().strip() if self.real else "console=ttyS0"
+            pathlib.Path(self.dir, "vmlinuz").touch()
+        cmdline = pathlib.Path(GUEST, "cmdline").read_text().strip() if self.real else "console=ttyS0"
         image = {"name": "tiny", "kind": "kernel", "kernel": guest + "/vmlinuz", "cmdline": cmdline,
                  "aliases": ["small"]}
         if self.real:
@@ -138,6 +164,8 @@ class Node:
         self.spawn()
         self.port = wait_for("the service says its address", self._said_port, START_DEADLINE)
         wait_for("readyz", lambda: self.call("GET", "/readyz").status == 200, START_DEADLINE)
+        if self.real and not os.path.isdir(_abilities + "/known"):
+            shutil.copytree(self.abilities, _abilities + "/known")
         return self
 
     def _said_port(self):
@@ -276,12 +304,31 @@ class Node:
 
     # ---- The world behind the service's back
 
+    def virsh(self, *arguments):
+        """libvirt's own tool on the embedded root: only while the service is down."""
+        assert self.real and self.process is None
+        done = subprocess.run(["virsh", "-q", "-c", f"qemu:///embed?root={self.root}", *arguments], text=True,
+                              capture_output=True, timeout=60)
+        assert done.returncode == 0, f"virsh {arguments}: {done.stderr}"
+        return done.stdout
+
+    @contextlib.contextmanager
+    def ledger_held(self):
+        """Nothing is recorded meanwhile: the service's writes wait, for two seconds at most."""
+        connection = sqlite3.connect(self.ledger_path, timeout=5, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+            connection.execute("ROLLBACK")
+        finally:
+            connection.close()
+
     def qemu_pids(self, vm="", any_kind=False):
         """The QEMU processes that run guests out of this directory; any_kind: the probes of libvirt, too."""
         pids = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             try:
-                line = open(path, "rb").read().decode(errors="replace")
+                line = pathlib.Path(path).read_bytes().decode(errors="replace")
             except OSError:
                 continue
             program = os.path.basename(line.split("\0", 1)[0])
@@ -303,7 +350,7 @@ class Node:
                              None if label is None else dict(label.attrib), None)
             return found
         for path in glob.glob(self.root + "/domains/*.json"):
-            domain = json.load(open(path))
+            domain = json.loads(pathlib.Path(path).read_text())
             found[domain["id"]] = (domain["name"], domain["power"] == "running", domain.get("label"),
                                    domain["starts"])
         return found
@@ -325,10 +372,10 @@ class Node:
             connection.close()
 
     def ledger_id(self):
-        return json.load(open(self.root + ("/vmonce.marker" if self.real else "/marker.json")))["ledger"]
+        return json.loads(pathlib.Path(self.root, "vmonce.marker" if self.real else "marker.json").read_text())["ledger"]
 
     def ledger_bytes(self):
-        return b"".join(open(path, "rb").read() for path in glob.glob(self.ledger_path + "*"))
+        return b"".join(pathlib.Path(path).read_bytes() for path in glob.glob(self.ledger_path + "*"))
 
 
 def spec(name=None, **more):
