@@ -88,12 +88,20 @@ class KillAtEveryStep(E2eTest):
 
     def test_a_graceful_end_in_the_middle_of_a_slow_create(self):
         # Report 10: absence on the host counts only when the old attempt is fenced.
-        node = self.node(latency_ms=3000)
+        node = self.node(latency_ms=1000, limits={"lease_ttl": "3s"})
         first = self.expect(node.create("kill-1", KEYED), 202)
         node.at_step(first.operation["id"], "define")
         self.assertEqual(node.stop(), 0)
         node.host["latency_ms"] = 100
         self.finish_after_kill(node, first)
+
+    def test_calls_that_take_longer_than_a_lease(self):
+        # Report 10, too: the lease is renewed while a call is out, so a slow host is no dead worker.
+        node = self.node(latency_ms=1500, limits={"lease_ttl": "1s"})
+        first = self.expect(node.create("kill-1", KEYED), 202)
+        node.succeeded(first.operation["id"], 30)
+        self.check_one(node, first.vm["id"])
+        self.assertNotIn("taken_over", [event for event, _ in node.timeline(first.operation["id"])])
 
     def test_a_batch_goes_on_index_by_index(self):
         node = self.node(latency_ms=40)
@@ -228,11 +236,25 @@ class DeleteAtEveryStep(E2eTest):
         first = self.expect(node.create("kill-1", KEYED), 202)
         operation = first.operation["id"]
         node.at_step(operation, "define")
+        self.expect(node.call("POST", f"/v1/operations/{operation}/cancel"), 202)
+        self.check_nothing(node, first)
+        # Twice is once.
+        late = self.expect(node.call("POST", f"/v1/operations/{operation}/cancel"), 200)
+        self.assertEqual(late.operation["state"], "cancelled")
+
+    def test_cancel_that_waits_for_the_end(self):
+        node = self.node(latency_ms=LATENCY)
+        operation = self.expect(node.create("kill-1", KEYED), 202).operation["id"]
+        node.at_step(operation, "seed")
         cancelled = node.call("POST", f"/v1/operations/{operation}/cancel", None, None, {"Prefer": "wait=30"})
         self.expect(cancelled, 200)
-        self.check_nothing(node, first)
-        late = node.call("POST", f"/v1/operations/{operation}/cancel")
-        self.assertIn((late.status, late.code), [(409, "operation_finished")], late)
+        self.assertEqual(cancelled.operation["state"], "cancelled")
+
+    def test_an_operation_that_has_succeeded_is_not_cancelled(self):
+        node = self.node()
+        operation = self.expect(node.create("kill-1", KEYED, wait=30), 201).operation["id"]
+        self.expect(node.call("POST", f"/v1/operations/{operation}/cancel"), 409, "operation_finished")
+        self.assertEqual(len(node.domains()), 1)
 
     def test_create_and_delete_many_times_leaves_the_books_at_zero(self):
         # Report 113: what was reserved is released, whatever the order of the ends.
