@@ -271,7 +271,11 @@ class Node:
         def look():
             seen = self.operation(operation)
             return seen if seen["state"] in ENDED else None
-        return wait_for(f"operation {operation} has ended", look, deadline)
+        try:
+            return wait_for(f"operation {operation} has ended", look, deadline)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {self.operation(operation)}; timeline {self.timeline(operation)}; log "
+                                 f"{self.log_text(self.log_start)[-3000:]}") from None
 
     def succeeded(self, operation, deadline=DEADLINE):
         seen = self.ended(operation, deadline)

@@ -9,6 +9,7 @@ from node import ENDED, STEPS, E2eTest, in_parallel, spec, wait_for
 
 LATENCY = 250
 # Publishing is a transaction of the ledger alone: too short to be met from outside, and covered by what precedes it.
+AT_STEP = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations"
 EFFECTS = ["disk", "seed", "define", "start"]
 KEYED = spec("once", disk_gib=1, user_data="kept until it is made")
 
@@ -47,7 +48,7 @@ class KillAtEveryStep(E2eTest):
             if step != "place":
                 node.at_step(first.operation["id"], step)
             node.kill()
-            at = node.query("SELECT json_extract(items, '$[0].step') FROM operations")[0][0]
+            at = node.query(AT_STEP)[0][0]
             if step != "place":
                 self.assertEqual(STEPS[at], step, "the kill came too late to test this step")
             self.finish_after_kill(node, first)
@@ -69,7 +70,7 @@ class KillAtEveryStep(E2eTest):
             with node.ledger_held():
                 wait_for(f"the effect of {step}", lambda: is_done(node, step), 5, 0.005)
                 node.kill()
-            at = node.query("SELECT json_extract(items, '$[0].step') FROM operations")[0][0]
+            at = node.query(AT_STEP)[0][0]
             self.assertEqual(STEPS[at], step, "the record was made before the kill")
             self.finish_after_kill(node, first)
         in_parallel(kill_after, EFFECTS)
