@@ -67,7 +67,11 @@ bool HasControls(std::string_view text) {
 }  // namespace
 
 void ConfigFindings::Add(const ConfigOrigin& at, std::string text, std::string fix) {
-  mistakes_.push_back({at.source, at.line, at.column, std::move(text), std::move(fix)});
+  const auto place = [](const ConfigMistake& mistake) {
+    return std::tuple(mistake.line, mistake.column);
+  };
+  const auto after = std::ranges::upper_bound(mistakes_, std::tuple(at.line, at.column), {}, place);
+  mistakes_.insert(after, {at.source, at.line, at.column, std::move(text), std::move(fix)});
 }
 
 void ConfigFindings::Explain(std::string name, std::string value, const ConfigOrigin& at) {
@@ -77,9 +81,6 @@ void ConfigFindings::Explain(std::string name, std::string value, const ConfigOr
 }
 
 std::vector<ConfigMistake> ConfigFindings::TakeMistakes() {
-  std::ranges::stable_sort(mistakes_, {}, [](const ConfigMistake& mistake) {
-    return std::tuple(mistake.line, mistake.column);
-  });
   if (mistakes_.size() > limits::kConfigMistakes) {
     mistakes_.erase(mistakes_.begin() + limits::kConfigMistakes, mistakes_.end());
   }

@@ -139,7 +139,7 @@ void Node::Parts::Wire() {
   vms = std::make_unique<service::VmService>(
       service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
                             doors.random, doors.threads, doors.logger,
-                            [this] { return capacity.Total(); }},
+                            [this] { return capacity.Total(); }, replica},
       service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -275,8 +275,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     parts->AddHost(config.hosts[i], std::move(host_doors[i]));
   }
   parts->Wire();
-  return std::unique_ptr<Node>(
-      new Node(std::move(parts)));  // tidy: allow new: the constructor is private
+  // tidy: allow raw-new: the constructor is private
+  return std::unique_ptr<Node>(new Node(std::move(parts)));
 }
 
 Status Node::Start() {

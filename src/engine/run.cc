@@ -29,9 +29,6 @@ OperationRun::OperationRun(const WorkerParts& parts, const Saga& saga, HeldLease
     : parts_(parts), saga_(saga), lease_(lease), operation_(operation) {}
 
 void OperationRun::Run() {
-  model::Item whole;
-  whole.index = -1;
-  Note(whole, "leased", fmt::format("fence {}", lease_.fence().value));
   for (model::Item& item : operation_.items) {
     // Every pass moves the cursor or ends; forward, undo and rewinds together stay far below this.
     const int bound = 16 * (static_cast<int>(saga_.steps.size()) + 2);
@@ -290,8 +287,6 @@ void OperationRun::Release() {
   for (const model::Item& item : operation_.items) {
     if (!model::IsEnded(item.phase)) first = std::min(first, item.not_before);
   }
-  // Only the lease itself: a wait, not worth a line of the story each time.
-  if (notes_.size() == 1) notes_.clear();
   ports::Advance advance;
   SummariseInto(advance);
   if (!model::IsFinished(advance.state)) {

@@ -49,8 +49,9 @@ void TrimConsoleFile(const std::string& path) {
   if (!file.IsOpen() || fstat(file.get(), &status) != 0) return;
   // st_blocks are of 512 bytes, holes not among them.
   if (status.st_blocks * 512 <= kMost || status.st_size <= kMost) return;
-  (void)fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                  status.st_size - kMost / 2);
+  // Whole blocks: the rest of a block would stay, as zeros that look like output.
+  const off_t dropped = (status.st_size - kMost / 2) / status.st_blksize * status.st_blksize;
+  (void)fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, dropped);
 }
 
 }  // namespace vmonce::hypervisor

@@ -30,14 +30,13 @@ bool EveryTextFits(const ports::DomainOrder& order, const DomainPlaces& places) 
          FitsInXml(places.console_path);
 }
 
-std::string LabelElement(const model::Label& label) {
+std::string LabelAttributes(const model::Label& label) {
   return fmt::format(
-      "<{0}:label xmlns:{0}='{1}' ledger='{2}' host='{3}' project='{4}' key_hash='{5}' "
-      "fingerprint='{6}' operation='{7}' index='{8}' fence='{9}' sequence='{10}'/>",
-      kLabelPrefix, model::kLabelNamespace, EscapeXml(label.ledger.value),
-      EscapeXml(label.host.value), EscapeXml(label.project.value), EscapeXml(label.key_hash),
-      EscapeXml(label.fingerprint), ToString(label.operation), label.index, label.fence.value,
-      label.sequence);
+      "ledger='{}' host='{}' project='{}' key_hash='{}' fingerprint='{}' operation='{}' "
+      "index='{}' fence='{}' sequence='{}'",
+      EscapeXml(label.ledger.value), EscapeXml(label.host.value), EscapeXml(label.project.value),
+      EscapeXml(label.key_hash), EscapeXml(label.fingerprint), ToString(label.operation),
+      label.index, label.fence.value, label.sequence);
 }
 
 // The machine type pc boots fastest without KVM: q35's PCI Express ports are probed one by one, and
@@ -186,7 +185,8 @@ Result<std::string> BuildDomainXml(const ports::DomainOrder& order, const Domain
   }
   std::string xml = fmt::format("<domain type='{}'>", LibvirtType(places.type));
   xml += Element("name", order.name) + Element("uuid", ToString(order.vm));
-  xml += fmt::format("<metadata>{}</metadata>", LabelElement(order.label));
+  xml += fmt::format("<metadata><{0}:label xmlns:{0}='{1}' {2}/></metadata>", kLabelPrefix,
+                     model::kLabelNamespace, LabelAttributes(order.label));
   xml += fmt::format("<memory unit='MiB'>{0}</memory><currentMemory unit='MiB'>{0}</currentMemory>",
                      order.spec.memory_mib);
   xml += fmt::format("<vcpu placement='static'>{}</vcpu>", order.spec.cpus);
@@ -202,7 +202,7 @@ Result<std::string> BuildLabelXml(const model::Label& label) {
   if (!EveryTextFits(label)) {
     return Fail(ErrorCode::kRefused, "a text of the label has control characters or is not UTF-8");
   }
-  return LabelElement(label);
+  return fmt::format("<label {}/>", LabelAttributes(label));
 }
 
 std::optional<ParsedDomain> ParseDomain(std::string_view xml) {

@@ -26,7 +26,8 @@ struct DomainPlaces {
 // kRefused: some text of the order cannot stand in XML.
 Result<std::string> BuildDomainXml(const ports::DomainOrder& order, const DomainPlaces& places);
 
-// The label alone, as virDomainSetMetadata takes it. kRefused as above.
+// The label alone, as virDomainSetMetadata takes it: libvirt itself puts it into the namespace.
+// kRefused as above.
 Result<std::string> BuildLabelXml(const model::Label& label);
 inline constexpr const char* kLabelPrefix = "vmonce";
 

@@ -43,8 +43,8 @@ struct HostThreads::Pool {
     return static_cast<int>(abandoned.size()) >= options.threads;
   }
 
-  // Shared: an abandoned call still uses it.
-  const std::shared_ptr<ports::Hypervisor> raw;
+  // Shared with the calls that run: an abandoned one still uses it when it is null here.
+  std::shared_ptr<ports::Hypervisor> raw;
   const HostThreadsOptions options;
   Threads& threads;
   Logger& logger;
@@ -98,10 +98,12 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
     auto job = pool->queue.front();
     pool->queue.pop_front();
     job->state = Job::State::kRunning;
+    auto raw = pool->raw;
     pool->monitor->Unlock();
 
-    job->run(*pool->raw);
+    job->run(*raw);
     job->run = nullptr;  // The arguments (user data among them) go now.
+    raw.reset();
 
     pool->monitor->Lock();
     pool->Finish(*job);
@@ -133,6 +135,8 @@ HostThreads::~HostThreads() {
   pool_->is_closing = true;
   pool_->monitor->NotifyAll();
   while (pool_->workers > static_cast<int>(pool_->abandoned.size())) pool_->monitor->Wait();
+  // Gone when this returns, locks and connections with it, unless an abandoned call still has it.
+  pool_->raw.reset();
 }
 
 bool HostThreads::AnyOut() const {

@@ -15,7 +15,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file.h"
+#include "base/process.h"
 #include "base/unique_fd.h"
+#include "hypervisor/scratch.h"
 
 namespace vmonce::hypervisor {
 namespace {
@@ -108,16 +111,7 @@ KvmProbe Judge(pid_t child) {
   return {.is_usable = WEXITSTATUS(status) == kRan, .cause = Cause(WEXITSTATUS(status))};
 }
 
-}  // namespace
-
-std::optional<Accelerator> ParseAccelerator(std::string_view text) {
-  if (text == "auto") return Accelerator::kAuto;
-  if (text == "kvm") return Accelerator::kKvm;
-  if (text == "tcg") return Accelerator::kTcg;
-  return std::nullopt;
-}
-
-KvmProbe ProbeKvm(Milliseconds within) {
+KvmProbe ProbeProcessor(Milliseconds within) {
   const pid_t child = fork();
   if (child < 0) return {.cause = fmt::format("no process for the KVM probe: errno {}", errno)};
   if (child == 0) _exit(TryInChild());
@@ -130,6 +124,50 @@ KvmProbe ProbeKvm(Milliseconds within) {
   }
   return {.cause = fmt::format("/dev/kvm opens, but a processor hangs: nothing within {} ms",
                                within.count())};
+}
+
+// mov al, 0x10; out 0xf4, al; hlt; and the mark of a boot sector. The device there ends QEMU.
+std::string BootSector() {
+  std::string sector(512, '\0');
+  sector.replace(0, 5, "\xB0\x10\xE6\xF4\xF4");
+  sector.replace(510, 2, "\x55\xAA");
+  return sector;
+}
+constexpr int kBootedExit = (0x10 << 1) | 1;  // What isa-debug-exit makes of the 0x10.
+
+KvmProbe ProbeBoot(Milliseconds within) {
+  auto scratch = ScratchDirectory::Make("/tmp");
+  if (!scratch) return {.cause = scratch.error().detail};
+  const std::string disk = scratch->path() + "/boot";
+  if (auto written = WriteFileAtomically(disk, BootSector(), 0600); !written) {
+    return {.cause = written.error().detail};
+  }
+  auto ran = RunProcess(
+      {.argv = {"qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "16", "-nodefaults",
+                "-no-user-config", "-display", "none", "-no-reboot", "-device",
+                "isa-debug-exit,iobase=0xf4,iosize=1", "-drive", "format=raw,if=ide,file=" + disk},
+       .timeout = within});
+  if (!ran) return {.cause = ran.error().detail};
+  if (ran->exit_code == kBootedExit) return {.is_usable = true};
+  if (ran->timed_out) {
+    return {.cause = fmt::format("KVM runs an instruction, but no firmware: QEMU hung for {} ms",
+                                 within.count())};
+  }
+  return {.cause = "KVM runs an instruction, but QEMU does not start with it: " + ran->Describe()};
+}
+
+}  // namespace
+
+std::optional<Accelerator> ParseAccelerator(std::string_view text) {
+  if (text == "auto") return Accelerator::kAuto;
+  if (text == "kvm") return Accelerator::kKvm;
+  if (text == "tcg") return Accelerator::kTcg;
+  return std::nullopt;
+}
+
+KvmProbe ProbeKvm(Milliseconds within) {
+  KvmProbe probe = ProbeProcessor(within / 3);
+  return probe.is_usable ? ProbeBoot(within * 2 / 3) : probe;
 }
 
 }  // namespace vmonce::hypervisor

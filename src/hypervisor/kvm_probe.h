@@ -20,8 +20,10 @@ struct KvmProbe {
   std::string cause;  // For people; why not, or "".
 };
 
-// Lets one virtual processor run two instructions in a child process, which is killed after
-// `within`. Blocks at most a moment longer than that. Thread-safe.
+// First lets a virtual processor run two instructions in a child process, then lets QEMU boot its
+// firmware up to a boot sector of one line: here and there the first works and the second hangs.
+// Both are killed when they are not done `within` together. Blocks at most a moment longer than
+// that. Thread-safe.
 KvmProbe ProbeKvm(Milliseconds within);
 
 }  // namespace vmonce::hypervisor

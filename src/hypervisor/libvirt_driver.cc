@@ -31,29 +31,27 @@ Result<ports::HostFacts> LibvirtDriver::Connect(const model::HostMarker& marker,
 
 Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& marker,
                                                       ports::MarkerPolicy policy) {
-  // The marker is read even on a live connection: the disk beneath it may be another one now.
-  const bool is_alive = session_ != nullptr && session_->IsAlive() && session_->marker() == marker;
-  auto session = is_alive ? Result<Session>(session_) : Reopen();
-  if (!session) return std::unexpected(session.error());
-  auto wrote = (*session)->CheckMarker(marker, policy);
-  if (!wrote) {
-    session_.reset();
-    return std::unexpected(wrote.error());
+  is_proven_ = false;
+  if (session_ == nullptr || !session_->IsAlive()) {
+    if (auto opened = Reopen(); !opened) return std::unexpected(opened.error());
   }
+  // The marker is read even on a live connection: the disk beneath it may be another one now.
+  auto wrote = session_->CheckMarker(marker, policy);
+  if (!wrote) return std::unexpected(wrote.error());
   if (!type_) {
-    auto type = (*session)->ChooseType(options_.accelerator, logger_);
+    auto type = session_->ChooseType(options_.accelerator, logger_);
     if (!type) return std::unexpected(type.error());
     type_ = *type;
   }
-  auto facts = (*session)->Facts(*type_);
+  auto facts = session_->Facts(*type_);
   if (!facts) return facts;
   facts->wrote_marker = *wrote;
-  session_ = *session;
+  is_proven_ = true;
   marker_ = marker;
   return facts;
 }
 
-Result<LibvirtDriver::Session> LibvirtDriver::Reopen() {
+Status LibvirtDriver::Reopen() {
   session_.reset();
   if (events_ == nullptr) events_ = std::make_unique<EventLoop>(threads_);
   if (options_.uri.kind == HostKind::kEmbedded && root_ == nullptr) {
@@ -61,13 +59,16 @@ Result<LibvirtDriver::Session> LibvirtDriver::Reopen() {
     if (!root) return std::unexpected(root.error());
     root_ = *std::move(root);
   }
-  return LibvirtSession::Open(options_, root_, logger_);
+  auto session = LibvirtSession::Open(options_, root_, logger_);
+  if (!session) return std::unexpected(session.error());
+  session_ = *std::move(session);
+  return {};
 }
 
 Result<LibvirtDriver::Session> LibvirtDriver::Ready() {
   MonitorLock lock(*monitor_);
   if (!marker_) return Fail(ErrorCode::kUnavailable, "the host was never connected to");
-  if (session_ != nullptr && session_->IsAlive()) return session_;
+  if (is_proven_ && session_->IsAlive()) return session_;
   if (clock_.Monotonic() < retry_at_) {
     return Fail(ErrorCode::kUnavailable, "not reconnected yet: " + last_error_.detail);
   }

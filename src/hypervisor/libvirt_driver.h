@@ -55,7 +55,7 @@ class LibvirtDriver final : public ports::Hypervisor {
   };
 
   Result<Session> Ready();
-  Result<Session> Reopen() REQUIRES(*monitor_);
+  Status Reopen() REQUIRES(*monitor_);
   Result<ports::HostFacts> ConnectLocked(const model::HostMarker& marker,
                                          ports::MarkerPolicy policy) REQUIRES(*monitor_);
   Result<Owned> FindOwned(const model::VmId& vm, const ports::EffectGuard& guard);
@@ -71,10 +71,13 @@ class LibvirtDriver final : public ports::Hypervisor {
   Logger& logger_;
   const std::unique_ptr<Monitor> monitor_;  // Held while connecting.
   std::unique_ptr<EventLoop> events_ GUARDED_BY(*monitor_);
-  std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);  // Shared with sessions.
-  std::optional<DomainType> type_ GUARDED_BY(*monitor_);      // Once it is chosen.
-  std::optional<model::HostMarker> marker_ GUARDED_BY(*monitor_);
+  std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.
+  std::optional<DomainType> type_ GUARDED_BY(*monitor_);           // Once it is chosen.
+  std::optional<model::HostMarker> marker_ GUARDED_BY(*monitor_);  // Of the last good Connect.
+  // Kept though its marker may be wrong: a process can open an embedded libvirt some 20 times, then
+  // never again.
   Session session_ GUARDED_BY(*monitor_);
+  bool is_proven_ GUARDED_BY(*monitor_) = false;  // The session's marker was found to be ours.
   Instant retry_at_ GUARDED_BY(*monitor_){};
   Error last_error_ GUARDED_BY(*monitor_){};
 };

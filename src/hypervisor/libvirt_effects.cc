@@ -46,10 +46,10 @@ Status CheckKernelFiles(const model::Image& image, HostKind kind) {
 }
 
 unsigned UndefineFlags(HostKind kind) {
-  const unsigned flags = VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA |
-                         VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA;
-  // libvirt's test driver knows no firmware.
-  return kind == HostKind::kTest ? flags : flags | VIR_DOMAIN_UNDEFINE_NVRAM;
+  // libvirt's test driver knows neither checkpoints nor firmware.
+  const unsigned flags = VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA;
+  if (kind == HostKind::kTest) return flags;
+  return flags | VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA | VIR_DOMAIN_UNDEFINE_NVRAM;
 }
 
 // An asking of the guest: whether it follows is not ours to say.

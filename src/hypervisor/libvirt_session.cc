@@ -91,7 +91,7 @@ Result<bool> LibvirtSession::CheckMarker(const model::HostMarker& marker,
                                          ports::MarkerPolicy policy) {
   auto wrote = kind_ == HostKind::kEmbedded ? root_->CheckMarker(marker, policy)
                                             : pool_disks_->CheckMarker(marker, policy);
-  if (wrote) marker_ = marker;
+  if (wrote && marker_ != marker) marker_ = marker;
   return wrote;
 }
 

@@ -46,7 +46,8 @@ class LibvirtSession final {
                                                       Logger& logger);
   ~LibvirtSession();
 
-  // To be called, with ok as the answer, before anything below is believed.
+  // To be called, with ok as the answer, before anything below is believed. Not while other calls
+  // use the session, unless it is the same marker again.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);
 
   bool IsAlive() const { return virConnectIsAlive(connection_.get()) == 1; }

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -26,6 +27,8 @@ struct Adapter {
   const char* name;
   std::unique_ptr<ports::Ledger> (*make)(World&);
 };
+
+inline void PrintTo(const Adapter& adapter, std::ostream* out) { *out << adapter.name; }
 
 inline constexpr model::Resources kAmple{1000, 1000, 1'000'000, 1000};
 inline const model::ReplicaId kReplica{"r-00000000000000a1"};

@@ -155,7 +155,6 @@ enum class AdvanceOutcome {
 };
 
 // --- Reading
-// ------------------------------------------------------------------------------------------------------
 
 struct Page {
   int most = 50;
@@ -184,7 +183,6 @@ struct OperationFilter {
 };
 
 // --- Reconciling
-// --------------------------------------------------------------------------------------------------
 
 // What the reconciler saw of a VM: written only if the row's version still stands.
 struct Observation {

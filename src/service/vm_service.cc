@@ -136,7 +136,12 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
   const auto progress = std::make_shared<Progress>(operation.items.size() + 1);
   auto step = [this, pending, progress, id = operation.id] {
     if (--progress->left > 0) return;
-    AnswerLive(pending, id, /*is_replay=*/false);
+    Outcome answer = ReadAnswer(id, /*is_replay=*/false);
+    if (answer) {
+      AnswerOrWait(pending, std::move(*answer), "cancelled");
+    } else {
+      Reply(pending, std::move(answer), "failed");
+    }
   };
   for (const model::Item& item : operation.items) {
     ChangeRequest request;
@@ -271,9 +276,12 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
 std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest& request) {
   const PendingPointer pending = NewPending(request.asked, nullptr);
   pending->intent = model::Serialise(request.intent);
-  auto found = parts_.ledger.FindByKey(request.asked.caller.project, *pending->key_hash);
-  if (!found) return std::unexpected(LedgerProblem(found.error()));
-  if (found->has_value()) return WouldReplay(*pending, **found);
+  // Without a key it says what a new one would do.
+  if (pending->key_hash) {
+    auto found = parts_.ledger.FindByKey(request.asked.caller.project, *pending->key_hash);
+    if (!found) return std::unexpected(LedgerProblem(found.error()));
+    if (found->has_value()) return WouldReplay(*pending, **found);
+  }
 
   DryRun run;
   const auto refuse = [&run](model::Problem problem) {

@@ -161,6 +161,7 @@ json::object JsonOf(const workflows::ReconcileReport& report) {
   object["quarantined"] = report.quarantined;
   object["removed"] = report.removed;
   object["kept_volumes"] = report.kept_volumes;
+  object["second_copies"] = report.second_copies;
   object["alarmed"] = report.is_alarmed;
   if (!report.problem.empty()) object["problem"] = report.problem;
   return object;
