@@ -229,7 +229,7 @@ class CommandLine(E2eTest):
             done = self.run_cli("create", "--resume", "--json")
             vm = json.loads(done.stdout)["vm"]
             self.assertEqual((vm["name"], vm["state"]), (name, "ready"))
-            self.assertEqual(os.listdir(self.intents), [])
+            self.assertEqual(glob.glob(self.intents + "/*.json"), [])
         self.run_cli("create", "--resume", code=6)
         self.assertEqual(len(self.served.vms()), 6)
         self.check_machines(self.served, [vm["id"] for vm in self.served.vms()])
@@ -283,8 +283,17 @@ class CommandLine(E2eTest):
         self.run_cli("start", "twice", code=6)
         for vm in made:
             self.assertEqual(json.loads(self.run_cli("get", vm["id"], "-o", "json").stdout)["state"], "deleted")
-        both = json.loads(self.run_cli("list", "--all", "--name", "twice", "-o", "json").stdout)["items"]
+        both = json.loads(self.run_cli("list", "--state", "deleted", "--name", "twice", "-o", "json").stdout)["items"]
         self.assertEqual({vm["id"] for vm in both}, {vm["id"] for vm in made})
+
+    def test_a_list_of_all_has_the_deleted_too(self):
+        self.run_cli("create", "--image", "tiny", "--name", "gone")
+        self.run_cli("create", "--image", "tiny", "--name", "here")
+        self.run_cli("delete", "--yes", "gone")
+        listed = json.loads(self.run_cli("list", "-o", "json").stdout)["items"]
+        self.assertEqual([vm["name"] for vm in listed], ["here"])
+        listed = json.loads(self.run_cli("list", "--all", "-o", "json").stdout)["items"]
+        self.assertEqual(sorted(vm["name"] for vm in listed), ["gone", "here"])
 
     def test_many_commands_at_once(self):
         # Two identical commands at one time are two intents.
