@@ -118,6 +118,7 @@ class Node:
         self.process = None
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
+        self.guest = GUEST if real else self.dir
         if real:
             self.host |= {"uri": f"qemu:///embed?root={self.root}", "accel": "tcg"}
         else:
@@ -134,14 +135,13 @@ class Node:
     # ---- The process
 
     def write_config(self):
-        guest = GUEST if self.real else self.dir
         if not self.real:
             pathlib.Path(self.dir, "vmlinuz").touch()
         cmdline = pathlib.Path(GUEST, "cmdline").read_text().strip() if self.real else "console=ttyS0"
-        image = {"name": "tiny", "kind": "kernel", "kernel": guest + "/vmlinuz", "cmdline": cmdline,
+        image = {"name": "tiny", "kind": "kernel", "kernel": self.guest + "/vmlinuz", "cmdline": cmdline,
                  "aliases": ["small"]}
         if self.real:
-            image["initrd"] = guest + "/initrd.gz"
+            image["initrd"] = self.guest + "/initrd.gz"
         tables = {"server": {"listen": f"127.0.0.1:{self.port}"}, "state": {"dir": self.state}} | self.sections
         text = ""
         for name, values in [*tables.items(), ("[host]", self.host), ("[image]", image)]:

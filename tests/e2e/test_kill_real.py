@@ -1,9 +1,11 @@
 """kill -9 and delete during creates of real machines, on the embedded hypervisor: one QEMU process, ever."""
+import os
+import shutil
 import threading
 import time
 import unittest
 
-from node import E2eTest, Node, needs_guest, spec, wait_for
+from node import GUEST, E2eTest, Node, in_parallel, needs_guest, spec, wait_for
 
 
 class Watch:
@@ -149,6 +151,31 @@ class RealMachines(E2eTest):
         self.assertEqual(len(watch.pids), 1, watch.pids)
         self.assertEqual({(s["strays"], s["removed"], s["quarantined"], s["missing"]) for s in sweeps}, {(0, 0, 0, 0)})
         self.check_machines(node, [first.vm["id"]])
+
+    def test_a_start_that_fails_is_undone_and_the_same_key_tries_again(self):
+        # Reports 40, 41, 107 and 127: a passing cause is not frozen, the retry is the same operation and the same
+        # machine, and many retries at once are one new attempt.
+        node = Node(real=True)
+        self.addCleanup(node.close)
+        node.guest = node.dir + "/guest"
+        shutil.copytree(GUEST, node.guest)
+        node.start()
+        os.rename(node.guest + "/vmlinuz", node.guest + "/hidden")
+        body = spec("heals", user_data="still known")
+        first = self.expect(node.create("heals", body), 202)
+        vm, operation = first.vm["id"], first.operation["id"]
+        failed = node.ended(operation)
+        self.assertEqual((failed["state"], failed["failure"]["retryable"]), ("failed", True), failed)
+        self.assertEqual((node.domains(), node.volumes(), node.qemu_pids()), ({}, [], []))
+        self.assertEqual(node.get("/v1/capabilities")["usage"]["vms"], 0)
+        os.rename(node.guest + "/hidden", node.guest + "/vmlinuz")
+        answers = in_parallel(lambda _: node.create("heals", body), range(20), 20)
+        for answer in answers:
+            self.assertIn(answer.status, (200, 202), answer)
+            self.assertEqual((answer.vm["id"], answer.operation["id"]), (vm, operation))
+        self.assertEqual(node.succeeded(operation)["attempt"], 2)
+        self.assertIn("user-data: still known", node.console_with(vm, "vmonce-guest: ready"))
+        self.check_machines(node, [vm])
 
 
 if __name__ == "__main__":
