@@ -1,5 +1,6 @@
 """kill -9 and delete during creates of real machines, on the embedded hypervisor: one QEMU process, ever."""
 import os
+import pathlib
 import shutil
 import threading
 import time
@@ -161,6 +162,7 @@ class RealMachines(E2eTest):
         shutil.copytree(GUEST, node.guest)
         node.start()
         os.rename(node.guest + "/vmlinuz", node.guest + "/hidden")
+        pathlib.Path(node.guest, "vmlinuz").write_bytes(b"no kernel" * 1000)
         body = spec("heals", user_data="still known")
         first = self.expect(node.create("heals", body), 202)
         vm, operation = first.vm["id"], first.operation["id"]
