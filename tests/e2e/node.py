@@ -296,7 +296,8 @@ class Node:
         return wait_for(f"operation {operation} is at {step}", look, deadline, every=0.01)
 
     def timeline(self, operation):
-        return [(entry["event"], entry["detail"]) for entry in self.get(f"/v1/operations/{operation}/timeline")["items"]]
+        items = self.get(f"/v1/operations/{operation}/timeline")["items"]
+        return [(entry["event"], entry["detail"]) for entry in items]
 
     def console(self, vm):
         answer = self.call("GET", f"/v1/vms/{vm}/console")
@@ -376,7 +377,8 @@ class Node:
             connection.close()
 
     def ledger_id(self):
-        return json.loads(pathlib.Path(self.root, "vmonce.marker" if self.real else "marker.json").read_text())["ledger"]
+        marker = pathlib.Path(self.root, "vmonce.marker" if self.real else "marker.json")
+        return json.loads(marker.read_text())["ledger"]
 
     def ledger_bytes(self):
         return b"".join(pathlib.Path(path).read_bytes() for path in glob.glob(self.ledger_path + "*"))

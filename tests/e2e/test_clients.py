@@ -156,8 +156,8 @@ class CommandLine(E2eTest):
         self.assertIn(vm["id"], done.stdout)
         self.assertRegex(done.stderr, r"with --key (\S+) returns the same VM")
         key = re.search(r"with --key (\S+) returns", done.stderr).group(1)
-        again = self.run_cli("create", "--image", "tiny", "--name", "shown", "--memory", "128", "--label", "a=1", "--key",
-                             key, "--json")
+        again = self.run_cli("create", "--image", "tiny", "--name", "shown", "--memory", "128", "--label", "a=1",
+                             "--key", key, "--json")
         self.assertEqual(json.loads(again.stdout)["vm"]["id"], vm["id"])
         self.assertEqual(json.loads(again.stdout)["result"], "existing")
 
@@ -182,7 +182,8 @@ class CommandLine(E2eTest):
 
     def test_exit_codes(self):
         self.run_cli("create", "--image", "tiny", "--name", "codes", "--key", "codes-key")
-        wrong = self.run_cli("create", "--image", "tiny", "--name", "codes", "--cpus", "2", "--key", "codes-key", code=5)
+        wrong = self.run_cli("create", "--image", "tiny", "--name", "codes", "--cpus", "2", "--key", "codes-key",
+                             code=5)
         self.assertIn("/cpus", wrong.stderr)
         self.assertEqual(wrong.stdout, "")
         self.assertIn("idempotency_key_reused", wrong.stderr)
@@ -193,7 +194,7 @@ class CommandLine(E2eTest):
         self.run_cli("create", "--no-such-flag", code=2)
         self.run_cli("create", "--image", "tiny", "--cpus", "0", code=2)
         self.run_cli("list", "--timeout", "1s", code=3, url="http://127.0.0.1:1")
-        self.run_cli("create", "--image", "tiny", "--name", "other", "--timeout", "1s", code=3, url="http://127.0.0.1:1")
+        self.run_cli("create", "--image", "tiny", "--timeout", "1s", code=3, url="http://127.0.0.1:1")
         self.served.sections["quota"] = {"vms": 1}
         self.served.restart("stop")
         self.run_cli("create", "--image", "tiny", "--name", "denied", code=7)
@@ -202,7 +203,7 @@ class CommandLine(E2eTest):
     def test_a_timeout_ends_the_waiting_only(self):
         self.served.host["latency_ms"] = 600
         self.served.restart("stop")
-        ended = self.run_cli("create", "--image", "tiny", "--name", "slow", "--timeout", "1500ms", "--key", "slow", code=4)
+        ended = self.run_cli("create", "--image", "tiny", "--name", "slow", "--timeout", "1500ms", code=4)
         [operation] = self.served.get("/v1/operations")["items"]
         self.assertIn(operation["id"], ended.stderr)
         self.run_cli("wait", operation["id"])
@@ -237,8 +238,8 @@ class CommandLine(E2eTest):
     def test_the_service_is_killed_under_a_waiting_create(self):
         self.served.host["latency_ms"] = 400
         self.served.restart("stop")
-        running = subprocess.Popen([BIN, "create", "--image", "tiny", "--name", "waits", "--json"], env=self.environment,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running = subprocess.Popen([BIN, "create", "--image", "tiny", "--name", "waits", "--json"], text=True,
+                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_for("it was accepted", lambda: self.served.vms(), 10)
         time.sleep(0.5)
         self.served.kill()

@@ -1,5 +1,5 @@
-"""What the service shows: contract, metrics, logs; what it must never show; whom it does not serve; the demonstration of
-`make run`."""
+"""What the service shows: contract, metrics, logs; what it must never show; whom it does not serve; the demonstration
+of `make run`."""
 import base64
 import json
 import os
@@ -72,8 +72,8 @@ class Faces(E2eTest):
         self.assertGreaterEqual(len(outcomes), 3, outcomes)
         for name in ("vmonce_operations_total", "vmonce_operation_duration_seconds_count",
                      "vmonce_operation_step_duration_seconds_count", "vmonce_operations_in_state",
-                     "vmonce_operation_oldest_unfinished_age_seconds", "vmonce_reconcile_last_success_timestamp_seconds",
-                     "vmonce_http_request_duration_seconds_count"):
+                     "vmonce_operation_oldest_unfinished_age_seconds", "vmonce_http_request_duration_seconds_count",
+                     "vmonce_reconcile_last_success_timestamp_seconds"):
             self.assertTrue(any(sample.split("{")[0] == name for sample in samples), name)
         # No id, key or name is a label.
         for vm in node.vms():
@@ -146,8 +146,8 @@ class Faces(E2eTest):
             for method, path in (("DELETE", f"/v1/vms/{vm}"), ("POST", f"/v1/vms/{vm}/stop"), ("POST", "/v1/reconcile"),
                                  ("POST", f"/v1/vms/{vm}/reboot")):
                 answer = node.call(method, path, None, None, {"Origin": origin, "Content-Type": None})
-                self.assertIn((answer.status, answer.code), [(403, "origin_not_allowed"), (415, "unsupported_media_type")],
-                              f"{method} {path} {origin}: {answer}")
+                refused = [(403, "origin_not_allowed"), (415, "unsupported_media_type")]
+                self.assertIn((answer.status, answer.code), refused, f"{method} {path} {origin}: {answer}")
         deletion = node.call("DELETE", f"/v1/vms/{vm}", None, None, {"Origin": "http://evil.example"})
         self.expect(deletion, 403, "origin_not_allowed")
         self.assertEqual(node.vm(vm)["state"], "ready")
