@@ -422,7 +422,9 @@ class E2eTest(unittest.TestCase):
             self.assertEqual(len(node.qemu_pids()), len(vms))
         owners = [(d[2]["operation"], int(d[2]["index"])) for d in domains.values()]
         self.assertEqual(len(owners), len(set(owners)), "two machines of one operation and index")
-        self.assertEqual(node.volumes(), sorted(f"vmonce-{ledger}-{vm}.seed.iso" for vm in vms))
+        volumes = [f"vmonce-{ledger}-{vm}.seed.iso" for vm in vms]
+        volumes += [f"vmonce-{ledger}-{vm['id']}.qcow2" for vm in node.vms() if vm["disk_gib"] > 0]
+        self.assertEqual(node.volumes(), sorted(volumes))
         self.assertEqual(node.scratch(), [])
         self.assertEqual(sorted(vm["id"] for vm in node.vms()), sorted(vms))
         self.assertEqual(node.get("/v1/capabilities")["usage"]["vms"], len(vms))

@@ -1,4 +1,5 @@
-"""Keys and fingerprints: what is the same request, what is another one, and what an answer tells. On a simulated host."""
+"""Keys and fingerprints: what is the same request, what is another one, and what an answer tells.
+On a simulated host."""
 import json
 import socket
 import threading

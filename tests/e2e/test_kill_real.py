@@ -9,6 +9,9 @@ import unittest
 from node import GUEST, E2eTest, Node, in_parallel, needs_guest, spec, wait_for
 
 
+LAST_STEP = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence DESC LIMIT 1"
+
+
 class Watch:
     """Every QEMU process of a node's guests that was ever seen, by looking all the time."""
 
@@ -70,13 +73,12 @@ class RealMachines(E2eTest):
         self.expect(node.delete(vm), 200)
         steps = []
         for number in range(10):
-            key, body = f"moment-{number}", spec(f"moment-{number}", user_data=f"{number}")
+            key, body = f"moment-{number}", spec(f"moment-{number}", user_data=f"{number}", disk_gib=1)
             with Watch(node) as watch:
                 first = self.expect(node.create(key, body), 202)
                 time.sleep(whole * number / 9)
                 node.kill()
-                steps.append(node.query("SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence "
-                                        "DESC LIMIT 1")[0][0])
+                steps.append(node.query(LAST_STEP)[0][0])
                 self.finish_after_kill(key, body, first)
             # A start that was cut short leaves no process; one that was not is found. Never are there two at once,
             # which check_machines saw to; two in all only when libvirt ended the first itself.
@@ -97,20 +99,19 @@ class RealMachines(E2eTest):
     def kill_after_effect(self, key, number, is_done):
         """False: the create went past the step before it could be met there, and has been deleted."""
         node = self.real
-        recorded = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence DESC LIMIT 1"
-        body = spec(key, user_data=key)
+        body = spec(key, user_data=key, disk_gib=1)
         first = self.expect(node.create(key, body), 202)
         vm = first.vm["id"]
-        wait_for("the step is begun", lambda: node.query(recorded)[0][0] >= number, 20, 0.001)
+        wait_for("the step is begun", lambda: node.query(LAST_STEP)[0][0] >= number, 20, 0.001)
         with node.ledger_held():
-            is_met = node.query(recorded)[0][0] == number
+            is_met = node.query(LAST_STEP)[0][0] == number
             if is_met:
                 wait_for("the effect", lambda: is_done(vm), 1.9, 0.005)
                 node.kill()
         if not is_met:
             self.expect(node.delete(vm), 200)
             return False
-        self.assertEqual(node.query(recorded)[0][0], number)
+        self.assertEqual(node.query(LAST_STEP)[0][0], number)
         self.finish_after_kill(key, body, first)
         return True
 
@@ -118,7 +119,7 @@ class RealMachines(E2eTest):
         # Reports 98, 100 and 101.
         node = self.real
         for number, delay in enumerate((0, 0.1, 0.3, 0.8)):
-            key, body = f"delete-{number}", spec(f"delete-{number}")
+            key, body = f"delete-{number}", spec(f"delete-{number}", disk_gib=1)
             first = self.expect(node.create(key, body), 202)
             time.sleep(delay)
             self.expect(node.delete(first.vm["id"], wait=60), 200)

@@ -59,16 +59,16 @@ class Lifecycle(E2eTest):
 
     def test_a_batch_of_three_is_three_machines_of_one_operation(self):
         node = self.real
-        first = self.expect(node.create("batch-1", spec("x", count=3), wait=90), 201)
+        first = self.expect(node.create("batch-1", spec("x", count=3, disk_gib=1), wait=90), 201)
         vms = first.json["vms"]
         self.assertEqual([vm["name"] for vm in vms], ["x-0", "x-1", "x-2"])
         self.assertEqual([vm["state"] for vm in vms], ["ready"] * 3)
         self.assertEqual([vm["index"] for vm in vms], [0, 1, 2])
         self.assertEqual(len({vm["mac"] for vm in vms}), 3)
-        again = self.expect(node.create("batch-1", spec("x", count=3)), 200)
+        again = self.expect(node.create("batch-1", spec("x", count=3, disk_gib=1)), 200)
         self.assertEqual([vm["id"] for vm in again.json["vms"]], [vm["id"] for vm in vms])
         # Report 97: another count is another request.
-        wrong = self.expect(node.create("batch-1", spec("x", count=2)), 422, "idempotency_key_reused")
+        wrong = self.expect(node.create("batch-1", spec("x", count=2, disk_gib=1)), 422, "idempotency_key_reused")
         self.assertEqual(wrong.json["differing"], ["/count"])
         self.check_machines(node, [vm["id"] for vm in vms])
 
