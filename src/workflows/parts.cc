@@ -26,8 +26,12 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
   return hypervisor;
 }
 
+model::Fence FenceOf(const engine::StepContext& context) {
+  return model::EffectFence(context.operation.sequence, context.lease.fence());
+}
+
 ports::EffectGuard GuardOf(const engine::StepContext& context) {
-  return {context.lease.fence(), context.lease.deadline()};
+  return {FenceOf(context), context.lease.deadline()};
 }
 
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,
