@@ -12,7 +12,7 @@ namespace vmonce::engine {
 class WorkObserver {
  public:
   virtual ~WorkObserver() = default;
-  // `outcome`: "done", "again", "unavailable", "unknown", "refused", "fenced".
+  // `outcome`: "done", "again", "unavailable", "unknown", "refused", "fenced", "rewind".
   virtual void StepTried(model::OperationKind kind, std::string_view step, std::string_view outcome,
                          Milliseconds took) = 0;
   // After the record that ended it was committed.

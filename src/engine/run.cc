@@ -1,7 +1,5 @@
 #include "engine/run.h"
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 
 namespace vmonce::engine {
@@ -28,12 +26,16 @@ OperationRun::OperationRun(const WorkerParts& parts, const Saga& saga, HeldLease
                            model::Operation& operation)
     : parts_(parts), saga_(saga), lease_(lease), operation_(operation) {}
 
-void OperationRun::Run() {
+void OperationRun::Run(const std::stop_token& stop) {
+  // Every pass moves the cursor or ends; forward, undo and rewinds together stay far below this.
+  const int bound = 16 * (static_cast<int>(saga_.steps.size()) + 2);
   for (model::Item& item : operation_.items) {
-    // Every pass moves the cursor or ends; forward, undo and rewinds together stay far below this.
-    const int bound = 16 * (static_cast<int>(saga_.steps.size()) + 2);
+    redo_until_ = 0;
     Next next = Next::kGoOn;
-    for (int pass = 0; next == Next::kGoOn && pass < bound; ++pass) next = Advance(item);
+    for (int pass = 0; next == Next::kGoOn && pass < bound; ++pass) {
+      if (stop.stop_requested()) break;
+      next = Advance(item);
+    }
     if (next == Next::kLost) return;
   }
   if (!has_ended_) Release();
@@ -54,7 +56,7 @@ OperationRun::Next OperationRun::CheckMark(model::Item& item) {
   const Result<bool> marked = saga_.is_marked(ContextOf(item));
   if (!marked) {
     Note(item, "ledger_unavailable", marked.error().detail);
-    Wait(item, BackoffAfter(item.failures));
+    Wait(item, BackoffAfter(item.failures + 1));
     return Next::kStop;
   }
   if (!*marked) return Next::kGoOn;
@@ -70,7 +72,8 @@ OperationRun::Next OperationRun::Look(model::Item& item) {
   Note(item, "looked", seen.detail);
   switch (seen.kind) {
     case LookResult::Kind::kFenced: return Next::kLost;
-    case LookResult::Kind::kConflict: return BeginUndo(item, {"conflict", seen.detail, false});
+    case LookResult::Kind::kConflict:
+      return BeginUndo(item, {"conflict", seen.detail, false}, item.step);
     case LookResult::Kind::kNoAnswer:
       ++item.blind_looks;
       Wait(item, BackoffAfter(item.blind_looks));
@@ -81,12 +84,15 @@ OperationRun::Next OperationRun::Look(model::Item& item) {
   // Nothing more is there than before: the try whose answer was unknown had no effect, and counts
   // as a failure.
   if (seen.step > item.step) item.failures = 0;
+  redo_until_ = std::max(redo_until_, item.step);
   item.step = seen.step;
   item.look_first = false;
   item.blind_looks = 0;
   if (saga_.may_fail && item.failures >= parts_.bounds.step_failures) {
-    return BeginUndo(item, item.failure.value_or(model::Failure{
-                               "hypervisor_unavailable", "the outcome stayed unknown", true}));
+    return BeginUndo(item,
+                     item.failure.value_or(model::Failure{"hypervisor_unavailable",
+                                                          "the outcome stayed unknown", true}),
+                     LastStep());
   }
   return Next::kGoOn;
 }
@@ -114,10 +120,12 @@ OperationRun::Next OperationRun::StepDone(model::Item& item, StepResult result) 
   const model::Item before = item;
   Note(item, "step_done",
        result.detail.empty() ? StepName(item) : StepName(item) + ": " + result.detail);
+  if (item.step >= redo_until_) {
+    item.failures = 0;
+    item.failure.reset();
+  }
   ++item.step;
-  item.failures = 0;
   item.memo.clear();
-  item.failure.reset();
   if (item.step == static_cast<int>(saga_.steps.size())) item.phase = model::ItemPhase::kDone;
 
   ports::Advance advance;
@@ -140,7 +148,7 @@ OperationRun::Next OperationRun::Failed(model::Item& item, const StepResult& res
   Note(item, is_final ? "step_refused" : "step_unavailable", StepName(item) + ": " + result.detail);
   item.failure = model::Failure{result.code, result.detail, !is_final};
   if (saga_.may_fail && (is_final || item.failures >= parts_.bounds.step_failures)) {
-    return BeginUndo(item, *item.failure);
+    return BeginUndo(item, *item.failure, LastStep());
   }
   Wait(item, BackoffAfter(item.failures));
   return Next::kStop;
@@ -155,12 +163,13 @@ OperationRun::Next OperationRun::Unknown(model::Item& item, const StepResult& re
   return Next::kStop;
 }
 
-OperationRun::Next OperationRun::BeginUndo(model::Item& item, model::Failure failure) {
+// The cursor is no measure of what may be there: a look may have set it back. Every undo may run
+// for nothing, so all of them do.
+OperationRun::Next OperationRun::BeginUndo(model::Item& item, model::Failure failure, int from) {
   const model::Item before = item;
   Note(item, "undo_begins", failure.detail);
   item.phase = model::ItemPhase::kUndoing;
-  // The step that failed may have left something: it is undone too.
-  item.step = std::min(item.step, static_cast<int>(saga_.steps.size()) - 1);
+  item.step = std::min(from, LastStep());
   item.failures = 0;
   item.memo.clear();
   item.failure = std::move(failure);
@@ -184,7 +193,7 @@ OperationRun::Next OperationRun::Undo(model::Item& item) {
     case Kind::kDone: return UndoStepDone(item, std::move(result));
     case Kind::kAgain: return Again(item, result);
     case Kind::kFenced: return Next::kLost;
-    case Kind::kRewind: item.step = static_cast<int>(saga_.steps.size()) - 1; break;
+    case Kind::kRewind: item.step = LastStep(); break;
     case Kind::kUnavailable:
     case Kind::kUnknown:
     case Kind::kRefused: break;
@@ -231,7 +240,7 @@ OperationRun::Next OperationRun::EndFailed(model::Item& item) {
 
 OperationRun::Next OperationRun::EndCancelled(model::Item& item) {
   const model::Item before = item;
-  Note(item, "item_cancelled", "the VM was marked for deletion");
+  Note(item, "item_cancelled", "marked for deletion");
   item.phase = model::ItemPhase::kCancelled;
   ports::Advance advance;
   if (saga_.on_cancelled) {
@@ -244,6 +253,8 @@ OperationRun::Next OperationRun::EndCancelled(model::Item& item) {
 
 OperationRun::Next OperationRun::Record(model::Item& item, const model::Item& before,
                                         ports::Advance advance) {
+  // The fence would settle it; but whoever may not act says nothing either.
+  if (parts_.clock.Monotonic() >= lease_.deadline()) return Next::kLost;
   SummariseInto(advance);
   const Result<ports::AdvanceOutcome> outcome = parts_.ledger.Record(advance);
   if (!outcome) {

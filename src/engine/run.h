@@ -2,6 +2,7 @@
 // leases.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,8 @@ class OperationRun {
                model::Operation& operation);
 
   // Advances every item until the operation ended, all that is left must wait, or the lease is
-  // lost.
-  void Run();
+  // lost. When `stop` is requested no further step is begun, and the lease is given back.
+  void Run(const std::stop_token& stop);
 
  private:
   // What an item may do next after something happened to it.
@@ -41,7 +42,9 @@ class OperationRun {
   Next UndoStepDone(model::Item& item, StepResult result);
   Next UndoFailed(model::Item& item, const StepResult& result);
 
-  Next BeginUndo(model::Item& item, model::Failure failure);
+  // `from`: the last step whose effect may be there.
+  Next BeginUndo(model::Item& item, model::Failure failure, int from);
+  int LastStep() const { return static_cast<int>(saga_.steps.size()) - 1; }
   Next EndFailed(model::Item& item);
   Next EndCancelled(model::Item& item);
 
@@ -71,6 +74,9 @@ class OperationRun {
   model::Operation& operation_;
   // Lines that wait for the next record.
   std::vector<model::TimelineEntry> notes_;
+  // Steps of the current item below this were done before and are done again, since a look found
+  // less than was recorded: that they succeed says nothing of the step that failed.
+  int redo_until_ = 0;
   bool is_unsettled_ = false;  // Something waits for an earlier call to return.
   bool has_ended_ = false;
 };

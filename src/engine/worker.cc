@@ -1,17 +1,15 @@
 #include "engine/worker.h"
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "engine/run.h"
 
 namespace vmonce::engine {
 
-void Worker::Run(model::Operation operation, Instant asked) {
+void Worker::Run(model::Operation operation, Instant asked, const std::stop_token& stop) {
   const std::shared_ptr<HeldLease> lease = parts_.leases.Keep(operation.CurrentLease(), asked);
   const Saga* saga = parts_.sagas.Find(operation.kind);
   CHECK_MSG(saga != nullptr, "an operation without a saga was leased");
-  OperationRun(parts_, *saga, *lease, operation).Run();
+  OperationRun(parts_, *saga, *lease, operation).Run(stop);
   parts_.leases.Drop(*lease);
 }
 

@@ -2,8 +2,7 @@
 // every step under the fence. The only place that runs steps, and the only layer that retries them.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <stop_token>
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -43,9 +42,9 @@ class Worker {
   explicit Worker(const WorkerParts& parts) : parts_(parts) {}
 
   // Advances an operation whose lease this process was granted by a call that began at `asked`,
-  // until it ended, every item must wait, or the lease is lost. The lease is given back with the
-  // last record.
-  void Run(model::Operation operation, Instant asked);
+  // until it ended, every item must wait, the lease is lost, or `stop` is requested (looked at
+  // between steps). The lease is given back with the last record.
+  void Run(model::Operation operation, Instant asked, const std::stop_token& stop = {});
 
   // For tests and simulated worlds: takes one due operation and runs it. False when nothing was
   // due.

@@ -77,7 +77,7 @@ void WorkerPool::Work(std::stop_token stop) {
       jobs_.pop_front();
       ++busy_;
     }
-    worker.Run(std::move(job->operation), job->asked);
+    worker.Run(std::move(job->operation), job->asked, stop);
     {
       MonitorLock lock(*jobs_monitor_);
       --busy_;

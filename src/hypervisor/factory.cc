@@ -71,7 +71,8 @@ Result<std::unique_ptr<HostThreads>> NewHypervisor(const HostOptions& options, C
                                                : NewLibvirt(options, *uri, clock, threads, logger);
   if (!raw) return Context(fmt::format("host {}", options.id.value), raw.error());
   return std::make_unique<HostThreads>(
-      *std::move(raw), HostThreadsOptions{.host = options.id.value}, clock, threads, logger);
+      *std::move(raw), HostThreadsOptions{.host = options.id.value, .on_call = options.on_call},
+      clock, threads, logger);
 }
 
 }  // namespace vmonce::hypervisor

@@ -258,6 +258,10 @@ Operation VmService::NewOperation(const Pending& pending, OperationKind kind) {
 }
 
 void VmService::Submit(ports::Submission submission, const PendingPointer& pending) {
+  if (std::optional<model::Problem> problem = parts_.closed ? parts_.closed() : std::nullopt) {
+    Reply(pending, std::unexpected(std::move(*problem)), "unavailable");
+    return;
+  }
   submission.max_backlog = settings_.max_backlog;
   model::Event accepted;
   accepted.id = NewUuidV7(parts_.clock, parts_.random);

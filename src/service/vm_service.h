@@ -104,6 +104,8 @@ struct ServiceParts {
   // What all usable hosts together may reserve now. Quick: it is asked for every create.
   std::function<Result<model::Resources>()> capacity;
   model::ReplicaId replica;
+  // Why nothing may be accepted now, if so. Quick.
+  std::function<std::optional<model::Problem>()> closed;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.

@@ -21,6 +21,7 @@ namespace vmonce::workflows {
 struct WorkflowSettings {
   Milliseconds stop_grace{};     // A guest has so long to shut down before it is forced.
   Milliseconds observe_every{};  // While it does.
+  Milliseconds ask_again{};      // A guest that still boots misses the first asking.
 };
 
 // All of it outlives the workflows.

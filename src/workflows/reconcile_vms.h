@@ -31,7 +31,7 @@ struct ReconcileReport {
   int strays = 0;    // Ours by label, wanted by no row.
   int quarantined = 0;
   int removed = 0;
-  int kept_volumes = 0;  // Disks that no VM wants: reported, never removed by themselves.
+  int kept_volumes = 0;   // Disks that no VM wants: reported, never removed by themselves.
   int second_copies = 0;  // Machines whose row names another host: told, left alone.
   bool is_alarmed =
       false;  // Too much would have been removed, or a second copy was seen. Nothing was removed.

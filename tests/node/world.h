@@ -116,8 +116,10 @@ class World {
   void RunUntilQuiet(Milliseconds horizon = Milliseconds(120'000), int restarts = 3);
   // One operation, without moving the clock. False: nothing was due.
   bool Step();
-  // A new process on the same ledger and host.
+  // A new process on the same ledger and host; its first connection to the host must, or may not, succeed.
   void Restart();
+  Status TryRestart();
+  workflows::LedgerAge Age() const;
 
   workflows::ReconcileReport Reconcile();
   void Advance(Milliseconds by) { clock_.Advance(by); }
@@ -140,7 +142,7 @@ class World {
 
  private:
   struct Process;
-  void Boot();
+  Status Boot();
 
   const WorldOptions options_;
   FakeClock clock_;
