@@ -10,14 +10,21 @@
 namespace vmonce::workflows {
 namespace {
 
+using engine::LookResult;
 using engine::StepContext;
 using engine::StepResult;
 using model::Vm;
+
+// The cursor's meaning: the order of the table below.
+enum StepIndex { kHold, kEffect, kPublish };
 
 class PowerVm {
  public:
   explicit PowerVm(const WorkflowParts& parts) : parts_(parts) {}
 
+  // What an earlier try did, where its answer was lost: found by the machine's power. A reboot
+  // leaves no trace.
+  LookResult Look(const StepContext& context, std::optional<model::Observed> done) const;
   StepResult Start(const StepContext& context) const;
   StepResult Stop(const StepContext& context) const;
   StepResult Reboot(const StepContext& context) const;
@@ -107,6 +114,9 @@ engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
       {"publish", [power, after](const StepContext& c) { return power.Publish(c, after); },
        nullptr},
   };
+  std::optional<model::Observed> done;
+  if (kind != model::OperationKind::kReboot) done = after;
+  saga.look = [power, done](const StepContext& c) { return power.Look(c, done); };
   saga.is_marked = [&parts](const StepContext& c) { return IsMarked(parts, c); };
   saga.is_settled = [&parts](const StepContext& c) { return IsSettled(parts, c); };
   const auto let_go = [](const StepContext& c) {
@@ -125,6 +135,24 @@ engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
   return saga;
 }
 
+LookResult PowerVm::Look(const StepContext& context, std::optional<model::Observed> done) const {
+  // Before the effect there is nothing to see, and what was recorded as done is done.
+  if (context.item.step != kEffect) return {LookResult::Kind::kGoOn, context.item.step, "recorded"};
+  const Result<Target> target = Find(context);
+  if (!target) return {LookResult::Kind::kNoAnswer, 0, target.error().detail};
+  if (target->host->CallsOut(target->vm.id) > 0) {
+    return {LookResult::Kind::kNoAnswer, 0, "an earlier call is still out"};
+  }
+  const Result<std::optional<ports::DomainSighting>> seen = target->host->Look(target->vm.id);
+  if (!seen) return {LookResult::Kind::kNoAnswer, 0, seen.error().detail};
+  // What is not there, or not ours, the step itself tells.
+  const bool is_ours = seen->has_value() && IsOurs(parts_, **seen, target->vm);
+  if (is_ours && done && (*seen)->power == *done) {
+    return {LookResult::Kind::kGoOn, kPublish, "it is as asked"};
+  }
+  return {LookResult::Kind::kGoOn, kEffect, "it is not as asked"};
+}
+
 StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
@@ -138,12 +166,15 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   ports::Hypervisor& host = *target->host;
   const model::VmId& vm = target->vm.id;
 
-  if (ParseStopIntent(context.operation.intent).force)
-    return From(host.Destroy(vm, GuardOf(context)));
-
   const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm);
   if (!seen) return StepResult::Unavailable("hypervisor_unavailable", seen.error().detail);
   if (!seen->has_value()) return From(Fail(ErrorCode::kNotFound, "no such domain"));
+  if (!IsOurs(parts_, **seen, target->vm)) {
+    return StepResult::Refused("conflict", "the host has a machine of this id that is not ours");
+  }
+  if (ParseStopIntent(context.operation.intent).force) {
+    return From(host.Destroy(vm, GuardOf(context)));
+  }
   if ((*seen)->power == model::Observed::kStopped) return StepResult::Done();
 
   const Asked asked = ParseAsked(context.item.memo).value_or(Asked{context.now, Time::min()});

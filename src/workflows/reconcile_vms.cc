@@ -98,8 +98,9 @@ void ReconcileVms::CompareRow(const View& view, const Vm& row, ReconcileReport& 
   }
   if (row.state != VmState::kReady && row.state != VmState::kMissing) return;
 
-  if (!seen) {
-    // A list may lag. Only the typed answer to a question asked after the ledger was read counts.
+  if (!seen || seen->power != row.observed) {
+    // The list is older than the row, and may lag. Only the typed answer to a question asked after
+    // the ledger was read counts.
     const Result<std::optional<ports::DomainSighting>> looked = view.hypervisor->Look(row.id);
     if (!looked) return;
     seen = *looked;
@@ -138,6 +139,7 @@ Status ReconcileVms::HandleStrays(const View& view, ReconcileReport& report) con
       // An operator's migration, or a URI that points elsewhere now: a second copy is never removed
       // by a machine.
       report.is_alarmed = true;
+      ++report.second_copies;
       logger_.Error(
           "second_copy",
           {{"vm", ToString(id)}, {"host", view.host.value}, {"recorded_host", vm.host->value}});

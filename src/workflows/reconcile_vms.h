@@ -33,8 +33,8 @@ struct ReconcileReport {
   int removed = 0;
   int kept_volumes = 0;   // Disks that no VM wants: reported, never removed by themselves.
   int second_copies = 0;  // Machines whose row names another host: told, left alone.
-  bool is_alarmed =
-      false;  // Too much would have been removed, or a second copy was seen. Nothing was removed.
+  // A second copy was seen, or too much would have been removed (then nothing was).
+  bool is_alarmed = false;
   std::string problem;  // Why the sweep could not be done; empty when it was.
 };
 

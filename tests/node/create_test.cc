@@ -279,6 +279,37 @@ TEST(Create, AnswersARetryAfterTheDeletionWithTheDeletedVm) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// A QEMU that dies at every start answers with errors that prove nothing: looking does, and after
+// some tries the create has failed, for a cause that may pass.
+TEST(Create, GivesUpAMachineThatDiesAtEveryStart) {
+  for (const SimulatedCall call : kForwardCalls) {
+    World world;
+    world.faults().Add(call, Instead(ErrorCode::kUnknown, "internal error"), 1'000);
+    const service::Outcome answer = world.Create("key-1", "web");
+    world.RunUntilQuiet(Milliseconds(600'000));
+    const model::Operation row = world.OperationRow(answer->operation->id);
+    EXPECT_EQ(row.state, OperationState::kFailed) << ToString(call);
+    EXPECT_TRUE(row.failure && row.failure->passing) << ToString(call);
+    EXPECT_EQ(world.faults().fired(), 5) << ToString(call);
+    EXPECT_EQ(world.Audit(), "") << ToString(call);
+  }
+}
+
+// The base image went away while a start was unknown: the look sends the create back to its disk,
+// which is refused now. What the later steps had made goes too.
+TEST(Create, LeavesNothingWhenAStepThatWasDoneIsRefusedLater) {
+  World world;
+  world.faults().Add(SimulatedCall::kStart, Instead(ErrorCode::kUnknown));
+  const service::Outcome answer = world.Create("key-1", "web");
+  ASSERT_TRUE(world.Step());
+  ASSERT_EQ(world.faults().fired(), 1);
+  world.faults().Add(SimulatedCall::kCreateDisk, Instead(ErrorCode::kRefused, "no such base"));
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.faults().fired(), 2);
+  EXPECT_EQ(world.OperationRow(answer->operation->id).state, OperationState::kFailed);
+  EXPECT_EQ(world.Audit(), "");
+}
+
 // Report 118: a stranger's machine in the way is a typed conflict, and lives on.
 TEST(Create, NeverTouchesAStrangersMachineOfTheSameId) {
   World world;

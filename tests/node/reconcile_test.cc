@@ -203,5 +203,137 @@ TEST(Reconcile, RecordsThePowerThatItSees) {
   EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kReady);
 }
 
+// The list is older than the row: the machine was started, and the start recorded, after the list
+// was taken.
+TEST(Reconcile, DoesNotRecordThePowerOfALaggingList) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  world.faults().OnCall(SimulatedCall::kStart, [&] { world.Advance(Milliseconds(1'000)); });
+  world.RunUntilQuiet();
+  Fault lag;
+  lag.list_lag = Milliseconds(500);
+  world.faults().Add(SimulatedCall::kList, lag);
+  world.Reconcile();
+  EXPECT_EQ(world.faults().fired(), 1);
+  EXPECT_EQ(world.VmRow(id).observed, model::Observed::kRunning);
+}
+
+TEST(Reconcile, SaysWhyItCouldNotSweepAndChangesNothing) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::Vm before = world.VmRow(created->vms.front().id);
+  Fault down;
+  down.instead = Error{ErrorCode::kUnavailable, "down"};
+  for (const SimulatedCall call : {SimulatedCall::kConnect, SimulatedCall::kList}) {
+    world.faults().Add(call, down);
+    EXPECT_NE(world.Reconcile().problem, "") << ToString(call);
+  }
+  EXPECT_EQ(world.faults().fired(), 2);
+  EXPECT_EQ(world.VmRow(before.id).version, before.version);
+  EXPECT_EQ(world.Reconcile().problem, "");
+}
+
+TEST(Reconcile, WakesACreateThatWaitsWhileItsMachineIsThere) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  Fault lost;
+  lost.lose_reply = true;
+  world.faults().Add(SimulatedCall::kStart, lost);
+  while (world.Step()) {
+  }
+  EXPECT_EQ(world.Reconcile().made_due, 1);
+  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kCreating)
+      << "a sweep advances nothing itself";
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kReady);
+}
+
+// A machine that is being deleted is the delete's business.
+TEST(Reconcile, LeavesAMachineAloneThatIsBeingDeleted) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  ASSERT_TRUE(world.Change(Kind::kDelete, created->vms.front().id).has_value());
+  world.faults().OnCall(SimulatedCall::kUndefine, [&] {
+    const workflows::ReconcileReport report = world.Reconcile();
+    EXPECT_EQ(report.strays + report.missing + report.removed + report.kept_volumes, 0);
+  });
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(created->vms.front().id).state, VmState::kDeleted);
+}
+
+// A stray that was not there in between is a new one.
+TEST(Reconcile, CountsTheSightingsOfAStrayOnlyInARow) {
+  World world;
+  const SimulatedDomain stray = Labelled(world, MadeUpId(1));
+  world.host().Plant(stray);
+  world.Reconcile();
+  Fault omits;
+  omits.omit.push_back(stray.id);
+  world.faults().Add(SimulatedCall::kList, omits);
+  world.Advance(Milliseconds(60'000));
+  EXPECT_EQ(world.Reconcile().strays, 0);
+  world.Advance(Milliseconds(60'000));
+  EXPECT_EQ(world.Reconcile().quarantined, 0);
+  world.Advance(Milliseconds(60'000));
+  EXPECT_EQ(world.Reconcile().quarantined, 1);
+}
+
+TEST(Reconcile, QuarantinesAStrayOnce) {
+  World world;
+  SimulatedDomain stray = Labelled(world, MadeUpId(1));
+  world.host().Plant(stray);
+  world.Reconcile();
+  world.Advance(Milliseconds(60'000));
+  EXPECT_EQ(world.Reconcile().quarantined, 1);
+  // A person started it again: that is theirs to decide.
+  world.host().Plant(stray);
+  world.Advance(Milliseconds(60'000));
+  EXPECT_EQ(world.Reconcile().quarantined, 0);
+  EXPECT_EQ(world.host().Find(stray.id)->power, model::Observed::kRunning);
+}
+
+TEST(Reconcile, RemovesTheMachineOfAFailedVmAndKeepsTheOneOfItsNewAttempt) {
+  World world;
+  Fault down;
+  down.instead = Error{ErrorCode::kUnavailable, "down"};
+  world.faults().Add(SimulatedCall::kDefine, down, 5);
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  ASSERT_EQ(world.VmRow(id).state, VmState::kFailed);
+  SimulatedDomain late = Labelled(world, id);
+  late.label->operation = created->operation->id;
+  world.host().Plant(late);
+  EXPECT_EQ(world.Reconcile().strays, 1);
+  world.Advance(Milliseconds(30'000));
+  ASSERT_TRUE(world.Create("key-1", "web").has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(id).state, VmState::kReady);
+  for (int sweep = 0; sweep < 3; ++sweep) {
+    world.Advance(std::chrono::hours(48));
+    const workflows::ReconcileReport report = world.Reconcile();
+    EXPECT_EQ(report.strays + report.removed, 0);
+  }
+  EXPECT_TRUE(world.host().Find(id).has_value());
+}
+
+TEST(Reconcile, CountsADiskThatNoVmWantsAndKeepsIt) {
+  World world;
+  const model::VmId id = MadeUpId(9);
+  const std::string disk = model::DiskName(world.ledger().Id(), id);
+  ASSERT_TRUE(world.host()
+                  .AddVolume(SimulatedCall::kCreateDisk, id, disk,
+                             [](const std::optional<SimulatedDomain>&) { return Status(); })
+                  .has_value());
+  for (int sweep = 0; sweep < 3; ++sweep) {
+    EXPECT_EQ(world.Reconcile().kept_volumes, 1);
+    world.Advance(std::chrono::hours(48));
+  }
+  EXPECT_TRUE(world.host().HasVolume(disk));
+}
+
 }  // namespace
 }  // namespace vmonce::node

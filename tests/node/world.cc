@@ -167,9 +167,13 @@ service::Outcome World::Create(const std::string& key, const model::CreateIntent
   request.asked.face = "rest";
   request.intent = intent;
   request.user_data = "#cloud-config\n";
+  return AnswerTo(
+      [&](service::Done done) { process_->service.Create(std::move(request), std::move(done)); });
+}
+
+service::Outcome World::AnswerTo(const std::function<void(service::Done)>& ask) {
   std::optional<service::Outcome> answer;
-  process_->service.Create(std::move(request),
-                           [&](service::Outcome outcome) { answer = std::move(outcome); });
+  ask([&answer](service::Outcome outcome) { answer = std::move(outcome); });
   while (!answer && process_->intake.RunOnce()) {
   }
   CHECK_MSG(answer.has_value(), "no answer");
@@ -187,13 +191,37 @@ service::Outcome World::Change(service::ChangeRequest::Kind kind, const model::V
   request.asked.face = "rest";
   request.kind = kind;
   request.vm = vm;
-  std::optional<service::Outcome> answer;
-  process_->service.Change(std::move(request),
-                           [&](service::Outcome outcome) { answer = std::move(outcome); });
-  while (!answer && process_->intake.RunOnce()) {
-  }
-  CHECK_MSG(answer.has_value(), "no answer");
-  return std::move(*answer);
+  return Change(std::move(request));
+}
+
+service::Outcome World::Change(service::ChangeRequest request) {
+  return AnswerTo(
+      [&](service::Done done) { process_->service.Change(std::move(request), std::move(done)); });
+}
+
+service::Outcome World::ForceStop(const model::VmId& vm) {
+  service::ChangeRequest request;
+  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.request.method = "POST";
+  request.asked.request.route = "/v1/vms/" + ToString(vm) + "/stop";
+  request.asked.redacted = request.asked.request;
+  request.asked.face = "rest";
+  request.kind = service::ChangeRequest::Kind::kStop;
+  request.vm = vm;
+  request.force = true;
+  return Change(std::move(request));
+}
+
+service::Outcome World::Cancel(const model::OperationId& operation) {
+  service::Asked asked;
+  asked.caller.project = model::ProjectId{"default"};
+  asked.request.method = "POST";
+  asked.request.route = "/v1/operations/" + ToString(operation) + "/cancel";
+  asked.redacted = asked.request;
+  asked.face = "rest";
+  return AnswerTo([&](service::Done done) {
+    process_->service.Cancel(std::move(asked), operation, std::move(done));
+  });
 }
 
 bool World::Step() {

@@ -110,13 +110,16 @@ class World {
   service::Outcome Create(const std::string& key, const model::CreateIntent& intent);
   service::Outcome Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
                           std::optional<std::string> key = std::nullopt);
+  service::Outcome ForceStop(const model::VmId& vm);
+  service::Outcome Cancel(const model::OperationId& operation);
 
   // Works until nothing is due within `horizon`, moving the clock to what is due next. A crash ends
   // the process, and a new one goes on (at most `restarts` times, CHECK).
   void RunUntilQuiet(Milliseconds horizon = Milliseconds(120'000), int restarts = 3);
   // One operation, without moving the clock. False: nothing was due.
   bool Step();
-  // A new process on the same ledger and host; its first connection to the host must, or may not, succeed.
+  // A new process on the same ledger and host; its first connection to the host must, or may not,
+  // succeed.
   void Restart();
   Status TryRestart();
   workflows::LedgerAge Age() const;
@@ -143,6 +146,9 @@ class World {
  private:
   struct Process;
   Status Boot();
+  // Runs the intake until it has answered.
+  service::Outcome AnswerTo(const std::function<void(service::Done)>& ask);
+  service::Outcome Change(service::ChangeRequest request);
 
   const WorldOptions options_;
   FakeClock clock_;
