@@ -52,7 +52,8 @@ ports::Submission NewCreate(Clock& clock, Random& random) {
   operation.fingerprint = key;
   operation.canonical_request =
       R"({"body":{"cpus":2,"disk_gib":10,"image":"debian-12","memory_mib":2048,"name":"web-01",)"
-      R"("ssh_keys":["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"]},)"
+      R"("ssh_keys":["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKL)"
+      R"(sabgH5C9okWi0dh2l9GKJl"]},)"
       R"("method":"POST","query":[],"route":"/v1/vms"})";
   operation.intent = operation.canonical_request;
   operation.face = "rest";
