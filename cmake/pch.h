@@ -1,6 +1,8 @@
-// The standard headers and fmt that nearly every file includes, compiled once. Nothing of ours belongs here.
+// The standard headers, fmt and Boost.JSON that nearly every file includes, compiled once. Nothing of ours belongs here.
 #pragma once
 #include <fmt/format.h>
+
+#include <boost/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,6 @@
 -- The first version. docs/ledger.md says what every table and column is for.
+-- Words are compared one by one: SQLite builds a table in memory for every IN of three or more, each
+-- time a row is written.
 
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
@@ -9,10 +11,13 @@ CREATE TABLE operations (
   sequence INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
   project TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('create', 'delete', 'start', 'stop', 'reboot', 'update')),
+  kind TEXT NOT NULL CHECK (
+    kind = 'create' OR kind = 'delete' OR kind = 'start' OR kind = 'stop' OR kind = 'reboot'
+    OR kind = 'update'),
   state TEXT NOT NULL CHECK (
-    state IN ('accepted', 'running', 'verifying', 'succeeded', 'failed', 'cancelled')
-    AND (finished_ms IS NOT NULL) = (state IN ('succeeded', 'failed', 'cancelled'))),
+    CASE WHEN finished_ms IS NULL
+      THEN state = 'accepted' OR state = 'running' OR state = 'verifying'
+      ELSE state = 'succeeded' OR state = 'failed' OR state = 'cancelled' END),
   key_hash BLOB CHECK (length(key_hash) = 32),
   key_prefix TEXT NOT NULL,
   fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
@@ -56,11 +61,14 @@ CREATE TABLE vms (
   mac TEXT NOT NULL,
   labels TEXT NOT NULL,
   state TEXT NOT NULL CHECK (
-    state IN ('pending', 'creating', 'ready', 'failed', 'missing', 'deleting', 'deleted')
-    AND (deleted_ms IS NOT NULL) = (state = 'deleted')),
+    CASE WHEN deleted_ms IS NULL
+      THEN state = 'pending' OR state = 'creating' OR state = 'ready' OR state = 'failed'
+        OR state = 'missing' OR state = 'deleting'
+      ELSE state = 'deleted' END),
   desired TEXT NOT NULL CHECK (desired IN ('running', 'stopped')),
   observed TEXT NOT NULL CHECK (
-    observed IN ('unknown', 'running', 'stopped', 'paused', 'absent')),
+    observed = 'unknown' OR observed = 'running' OR observed = 'stopped' OR observed = 'paused'
+    OR observed = 'absent'),
   host TEXT,
   version INTEGER NOT NULL,
   holder BLOB CHECK (length(holder) = 16),
@@ -103,7 +111,7 @@ INSERT INTO totals VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 CREATE TABLE hosts (
   id TEXT PRIMARY KEY,
   uri TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('active', 'draining', 'dead')),
+  state TEXT NOT NULL CHECK (state = 'active' OR state = 'draining' OR state = 'dead'),
   is_registered INTEGER NOT NULL CHECK (is_registered IN (0, 1)),
   capacity_vms INTEGER NOT NULL,
   capacity_cpus INTEGER NOT NULL,
@@ -143,7 +151,8 @@ CREATE TABLE tombstones (
   fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
   vm_ids BLOB NOT NULL CHECK (length(vm_ids) % 16 = 0),
   made_vms INTEGER NOT NULL CHECK (made_vms IN (0, 1)),
-  final_state TEXT NOT NULL CHECK (final_state IN ('succeeded', 'failed', 'cancelled')),
+  final_state TEXT NOT NULL CHECK (
+    final_state = 'succeeded' OR final_state = 'failed' OR final_state = 'cancelled'),
   first_seen_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL,
   PRIMARY KEY (project, key_hash)

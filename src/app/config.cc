@@ -153,6 +153,18 @@ void ReadServer(const Reading& reading, ServerConfig& server) {
   table.Finish();
 }
 
+void ReadState(const Reading& reading, StateConfig& state) {
+  ConfigTableReader table = reading.Section("state");
+  table.Path("dir", state.dir);
+  if (state.dir.size() > 1 && state.dir.ends_with('/')) state.dir.pop_back();
+  if (!IsPlainPath(state.dir)) {
+    table.Mistake("dir",
+                  fmt::format("the path \"{}\" may be misread by libvirt or QEMU", state.dir),
+                  "use letters, digits, '.', '-', '_' and '/' only");
+  }
+  table.Finish();
+}
+
 void ReadLedger(const Reading& reading, LedgerConfig& ledger) {
   ConfigTableReader table = reading.Section("ledger");
   std::string kind = ledger.kind;
@@ -213,9 +225,7 @@ Config ReadSections(const Reading& reading) {
   Config config;
   CheckSections(reading);
   ReadServer(reading, config.server);
-  ConfigTableReader state = reading.Section("state");
-  state.Path("dir", config.state.dir);
-  state.Finish();
+  ReadState(reading, config.state);
   ReadLedger(reading, config.ledger);
   const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
   config.hosts = ReadHosts(reading.List("host", limits::kConfigHosts), place, reading.findings);

@@ -56,22 +56,6 @@ class FirstMentions {
 
 // ---- Hosts ----------------------------------------------------------------------------------
 
-// RFC 3986: a directory's name may hold anything, a query may not.
-std::string EncodePath(std::string_view path) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string encoded;
-  for (const char c : path) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || kPlain.find(c) != std::string_view::npos;
-    if (is_plain) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
-}
-
 bool IsDaemonUri(std::string_view uri) {
   return uri.starts_with("qemu:///system") || uri.starts_with("qemu:///session") ||
          uri.starts_with("qemu+") || uri.starts_with("test:///");
@@ -79,8 +63,8 @@ bool IsDaemonUri(std::string_view uri) {
 
 void CheckUri(ConfigTableReader& table, const std::string& uri) {
   if (uri.starts_with(kEmbedded)) {
-    if (uri.size() == kEmbedded.size() || uri[kEmbedded.size()] != '/') {
-      table.Mistake("uri", fmt::format("the root of \"{}\" is not absolute", uri),
+    if (!IsPlainPath(std::string_view(uri).substr(kEmbedded.size()))) {
+      table.Mistake("uri", fmt::format("the root of \"{}\" is no plain absolute path", uri),
                     fmt::format("write \"{}/var/lib/vmonce/libvirt\"", kEmbedded));
     }
     return;
@@ -107,7 +91,7 @@ void CheckFit(ConfigTableReader& table, const std::string& uri) {
 
 HostConfig ReadHost(const ConfigNode* node, const ConfigPlace& place, ConfigFindings& findings) {
   HostConfig host;
-  host.uri = std::string(kEmbedded) + EncodePath(place.embedded_root);
+  host.uri = std::string(kEmbedded) + place.embedded_root;
   std::string prefix = "host.local";
   const ConfigEntry* id = node == nullptr ? nullptr : FindEntry(*node, "id");
   if (id != nullptr && TextOf(id->node) != nullptr) prefix = "host." + *TextOf(id->node);
@@ -119,7 +103,7 @@ HostConfig ReadHost(const ConfigNode* node, const ConfigPlace& place, ConfigFind
                   "use 1 to 63 letters, digits, '-', '_', '.' or ':'");
   }
   table.Text("uri", host.uri);
-  CheckUri(table, host.uri);
+  if (table.Has("uri")) CheckUri(table, host.uri);
   table.Choice("accel", kAccelerators, host.accel);
   table.OptionalInteger("cpus", {1, limits::kHostCpusMax}, "measured", host.cpus);
   table.OptionalInteger("memory_mib", {1, limits::kHostMemoryMibMax}, "measured", host.memory_mib);

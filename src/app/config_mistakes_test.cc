@@ -107,6 +107,11 @@ TEST_F(ConfigMistakesTest, OnlyThisMachineIsServed) {
               ElementsAre(HasSubstr("without scheme and port")));
 }
 
+TEST_F(ConfigMistakesTest, TheStateDirectorysNameIsPlain) {
+  EXPECT_THAT(Mistakes("[state]\ndir = \"/srv/a b\"\n"),
+              ElementsAre(HasSubstr("v.toml:2:7: the path \"/srv/a b\" may be misread")));
+}
+
 // report 61
 TEST_F(ConfigMistakesTest, AnotherLedgerIsRefusedAndNeverReplaced) {
   for (const char* kind : {"memory", "postgres", "SQLite", ""}) {
@@ -134,7 +139,8 @@ TEST_F(ConfigMistakesTest, HostsAreToldApart) {
 
 TEST_F(ConfigMistakesTest, AHostIsWhatItsUriCanBe) {
   const std::vector<std::pair<std::string, std::string>> kWrong = {
-      {"uri = \"qemu:///embed?root=here\"", "is not absolute"},
+      {"uri = \"qemu:///embed?root=here\"", "is no plain absolute path"},
+      {"uri = \"qemu:///embed?root=/a%20b\"", "is no plain absolute path"},
       {"uri = \"qemu:///embed\"", "is no URI of a hypervisor"},
       {"uri = \"xen:///\"", "is no URI of a hypervisor"},
       {"uri = \"\"", "is no URI of a hypervisor"},

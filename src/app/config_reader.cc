@@ -101,6 +101,14 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
   return nearest;
 }
 
+bool IsPlainPath(std::string_view path) {
+  return path.starts_with('/') && path.find("/..") == std::string_view::npos &&
+         std::ranges::all_of(path, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '/' || c == '.' || c == '-' || c == '_';
+         });
+}
+
 ConfigTableReader::ConfigTableReader(const ConfigNode* table, TableName name,
                                      const std::string& directory, ConfigFindings& findings)
     : table_(table), name_(std::move(name)), directory_(directory), findings_(findings) {}

@@ -47,6 +47,10 @@ struct DurationRange {
 // The one of `known` that `word` is most likely a slip of; empty when none is near.
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> known);
 
+// Absolute, of letters, digits, '.', '-' and '_': what libvirt, QEMU and a URI read as one and the
+// same.
+bool IsPlainPath(std::string_view path);
+
 // How a table is called in messages and in the names of values.
 struct TableName {
   std::string shown;   // "[server]", "[[host]]"

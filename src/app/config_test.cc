@@ -170,9 +170,8 @@ level = "debug"
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
 }
 
-TEST_F(ConfigTest, AnEmbeddedRootWithOddCharactersIsEncodedInItsUri) {
-  const Config config = Read("[state]\ndir = \"/srv/a b&c\"");
-  EXPECT_EQ(config.hosts[0].uri, "qemu:///embed?root=/srv/a%20b%26c/libvirt");
+TEST_F(ConfigTest, ATrailingSlashOfTheStateDirectoryIsNothing) {
+  EXPECT_EQ(Read("[state]\ndir = \"/srv/a/\"").state.LedgerPath(), "/srv/a/ledger.db");
 }
 
 TEST_F(ConfigTest, EveryLoopbackAddressMayBeListenedOn) {

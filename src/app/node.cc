@@ -56,12 +56,29 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 
 }  // namespace
 
+namespace {
+
+struct Meters {
+  explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
+  PrometheusMetrics metrics;
+  ServiceMetrics service;
+};
+
+double Seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<ports::Ledger> l, std::string key);
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
+        std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
   void Wire();
+  // Why nothing may be accepted now, if so.
+  std::optional<model::Problem> Closed() const;
   http::Router Routes();
   http::ServerOptions HttpOptions() const;
   void StartThreads();
@@ -70,6 +87,7 @@ struct Node::Parts {
   const Config config;
   NodeDoors doors;
   const model::ReplicaId replica;
+  std::unique_ptr<Meters> meters;
   std::unique_ptr<ports::Ledger> ledger;
   Sealer sealer;
   std::vector<hypervisor::HostThreads*> host_doors;
@@ -77,8 +95,6 @@ struct Node::Parts {
   workflows::WorkflowParts workflow_parts;
   engine::SagaTable sagas;
   engine::LeaseKeeper leases;
-  PrometheusMetrics metrics;
-  ServiceMetrics service_metrics;
   service::Waiters waiters;
   MeteredWork observer;
   service::Capacity capacity;
@@ -97,22 +113,23 @@ struct Node::Parts {
   std::unique_ptr<Thread> renewing;
 };
 
-Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<ports::Ledger> l, std::string key)
+Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+                   std::unique_ptr<ports::Ledger> l, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
+      meters(std::move(m)),
       ledger(std::move(l)),
       sealer(std::move(key), d.random),
       fleet(*ledger, d.threads, d.logger),
-      workflow_parts{*ledger, fleet,    sealer,
-                     d.clock, d.random, {c.limits.stop_grace, limits::kObserveEvery}},
+      workflow_parts{*ledger,  fleet,
+                     sealer,   d.clock,
+                     d.random, {c.limits.stop_grace, limits::kObserveEvery, limits::kAskAgain}},
       sagas(workflows::AllSagas(workflow_parts)),
       leases(*ledger, d.clock, d.threads, d.logger,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
-      metrics(d.threads),
-      service_metrics(metrics),
       waiters(d.clock, d.threads),
-      observer(service_metrics, waiters, d.clock),
+      observer(meters->service, waiters, d.clock),
       capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
       images(c.images),
       queries(*ledger, fleet, images, c.retention) {}
@@ -139,7 +156,8 @@ void Node::Parts::Wire() {
   vms = std::make_unique<service::VmService>(
       service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
                             doors.random, doors.threads, doors.logger,
-                            [this] { return capacity.Total(); }},
+                            [this] { return capacity.Total(); }, replica,
+                            [this] { return Closed(); }},
       service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -148,7 +166,7 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
-  scrape = std::make_unique<Scrape>(service_metrics, *ledger, *vms, *reconciler, doors.threads);
+  scrape = std::make_unique<Scrape>(meters->service, *ledger, *vms, *reconciler, doors.threads);
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
       [this] {
@@ -167,11 +185,32 @@ void Node::Parts::Wire() {
       Routes(), [this, by_route](const http::Observation& seen) {
         auto found = by_route->find(seen.route);
         if (found == by_route->end()) {
-          Histogram& histogram = service_metrics.HttpRequestDuration(seen.route);
+          Histogram& histogram = meters->service.HttpRequestDuration(seen.route);
           found = by_route->emplace(std::string(seen.route), &histogram).first;
         }
-        found->second->Observe(std::chrono::duration<double>(seen.duration).count());
+        found->second->Observe(Seconds(seen.duration));
       });
+}
+
+std::optional<model::Problem> Node::Parts::Closed() const {
+  model::Problem problem;
+  switch (fleet.Age()) {
+    case workflows::LedgerAge::kCurrent: return std::nullopt;
+    case workflows::LedgerAge::kUntold:
+      problem.code = "starting";
+      problem.detail =
+          "The service has started and asks its hosts what is there. Nothing happened; send the "
+          "same request again.";
+      problem.retry_after = std::chrono::seconds(1);
+      return problem;
+    case workflows::LedgerAge::kBehind: break;
+  }
+  problem.code = "ledger_behind";
+  problem.detail =
+      "Machines on the hosts are newer than this ledger: an older copy of it was restored. Nothing "
+      "is accepted or removed until the newest copy is back.";
+  problem.retry_after = model::limits::kRetryAfterMax;
+  return problem;
 }
 
 http::Router Node::Parts::Routes() {
@@ -183,7 +222,7 @@ http::Router Node::Parts::Routes() {
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
                         scrape->Update();
-                        return metrics.Render();
+                        return meters->metrics.Render();
                       },
                       [this](model::OperationKind kind, int step) -> std::string {
                         const engine::Saga* saga = sagas.Find(kind);
@@ -243,6 +282,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   if (const Status made = MakeStateDirectory(config.state.dir); !made) {
     return std::unexpected(made.error());
   }
+  auto meters = std::make_unique<Meters>(doors.threads);
   // libvirt reads the environment when its first door is made, so hosts come before other threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
   for (const HostConfig& host : config.hosts) {
@@ -254,6 +294,10 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
+                                          std::chrono::nanoseconds took) {
+      meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));
+    };
     Result<std::unique_ptr<hypervisor::HostThreads>> door =
         hypervisor::NewHypervisor(options, doors.clock, doors.threads, doors.random, doors.logger);
     if (!door) return Context("host " + host.id.value, door.error());
@@ -263,20 +307,24 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   ledger::SqliteLedgerOptions options;
   options.path = config.state.LedgerPath();
   options.page_cache_kib = config.ledger.cache_mib * 1024;
-  options.max_batch = limits::kIntakeBatch;
+  options.max_batch = limits::kCommitBatch;
+  options.on_write = [&meters = *meters](std::chrono::nanoseconds took) {
+    meters.service.ledger_operation_duration.Observe(Seconds(took));
+  };
   Result<std::unique_ptr<ledger::SqliteLedger>> ledger =
       ledger::SqliteLedger::Open(options, doors.clock, doors.random, doors.threads, doors.logger);
   if (!ledger) return Context("ledger", ledger.error());
   Result<std::string> key = LoadOrCreateKeyFile(config.state.KeyPath(), doors.random);
   if (!key) return Context("key file", key.error());
 
-  auto parts = std::make_unique<Parts>(config, doors, std::move(*ledger), std::move(*key));
+  auto parts = std::make_unique<Parts>(config, doors, std::move(meters), std::move(*ledger),
+                                       std::move(*key));
   for (std::size_t i = 0; i < host_doors.size(); ++i) {
     parts->AddHost(config.hosts[i], std::move(host_doors[i]));
   }
   parts->Wire();
-  return std::unique_ptr<Node>(
-      new Node(std::move(parts)));  // tidy: allow new: the constructor is private
+  // tidy: allow raw-new: the constructor is private
+  return std::unique_ptr<Node>(new Node(std::move(parts)));
 }
 
 Status Node::Start() {

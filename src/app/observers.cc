@@ -25,6 +25,11 @@ void Scrape::Update() {
     metrics_.IdempotencyRequests(outcome).Add(static_cast<std::uint64_t>(count - counted));
     counted = count;
   }
+  for (const auto& [action, count] : reconciler_.ActionCounts()) {
+    std::int64_t& acted = acted_[action];
+    metrics_.ReconcileActions(action).Add(static_cast<std::uint64_t>(count - acted));
+    acted = count;
+  }
   UpdateLedger();
   UpdateReconciler();
 }

@@ -53,7 +53,9 @@ class Scrape {
   const service::VmService& service_;
   const service::Reconciler& reconciler_;
   std::unique_ptr<Monitor> monitor_;
+  // What was counted up to the last scrape.
   std::map<std::string, std::int64_t> counted_ GUARDED_BY(*monitor_);
+  std::map<std::string, std::int64_t> acted_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::app

@@ -28,6 +28,12 @@ void LeaseKeeper::Drop(const HeldLease& lease) {
   if (found != held_.end() && found->second.get() == &lease) held_.erase(found);
 }
 
+bool LeaseKeeper::IsKept(const HeldLease& lease) const {
+  MonitorLock lock(*monitor_);
+  const auto found = held_.find(lease.lease().operation);
+  return found != held_.end() && found->second.get() == &lease;
+}
+
 void LeaseKeeper::RunOnce() {
   std::vector<std::shared_ptr<HeldLease>> all;
   {
@@ -49,6 +55,8 @@ void LeaseKeeper::RunOnce() {
     const bool is_lost = std::ranges::find(*lost, held->lease().operation) != lost->end();
     if (is_lost) {
       held->Lose();
+      // Given back by its last record while this was asked: nothing was lost.
+      if (!IsKept(*held)) continue;
       logger_.Warning("lease_lost", {{"operation", ToString(held->lease().operation)}});
     } else {
       held->Extend(asked + times_.ttl);

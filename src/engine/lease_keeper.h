@@ -59,6 +59,8 @@ class LeaseKeeper {
   Milliseconds ttl() const { return times_.ttl; }
 
  private:
+  bool IsKept(const HeldLease& lease) const;
+
   ports::Ledger& ledger_;
   Clock& clock_;
   Threads& threads_;

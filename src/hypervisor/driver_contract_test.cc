@@ -527,7 +527,7 @@ TEST_F(GuestContract, DoesNotCallAMachineAbsentWhileItsQemuRuns) {
   const std::string name = model::DomainName(TestMarker().ledger, vm);
   {
     const auto process = bed_->RunMeanwhile(
-        {"sh", "-c", "sleep 60; :", "sh", "guest=" + name + ",debug-threads=on"});
+        {"sh", "-c", "kill -STOP $$", "sh", "guest=" + name + ",debug-threads=on"});
     auto seen = driver_->Look(vm);
     const auto until = bed_->clock().Monotonic() + std::chrono::seconds(10);
     while (seen && bed_->clock().Monotonic() < until) seen = driver_->Look(vm);

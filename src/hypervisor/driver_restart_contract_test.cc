@@ -40,6 +40,7 @@ class Service {
 };
 
 // Run by the test below, in processes of their own.
+// tidy: allow skipped-test: the test below runs it, in a process of its own
 TEST(RestartStep, DISABLED_StartsAGuestAndIsKilled) {
   Service service;
   auto facts = service.driver().Connect(TestMarker(), ports::MarkerPolicy::kWriteIfNone);
@@ -61,6 +62,7 @@ TEST(RestartStep, DISABLED_StartsAGuestAndIsKilled) {
   kill(getpid(), SIGKILL);
 }
 
+// tidy: allow skipped-test: the test below runs it, in a process of its own
 TEST(RestartStep, DISABLED_FindsTheGuestAndRemovesIt) {
   Service service;
   auto facts = service.driver().Connect(TestMarker(), ports::MarkerPolicy::kRequire);

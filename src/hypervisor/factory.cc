@@ -37,6 +37,7 @@ Result<std::string> PrepareScratch(const HostOptions& options) {
 
 // libvirt reads this once, at its first call. What it would say on stderr is told by the calls that
 // fail; a log that an operator has set up stays.
+// tidy: allow environment: libvirt takes its log's place from nowhere else
 void PrepareLibvirt() { setenv("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null", 0); }
 
 Result<std::shared_ptr<ports::Hypervisor>> NewLibvirt(const HostOptions& options,
@@ -70,7 +71,8 @@ Result<std::unique_ptr<HostThreads>> NewHypervisor(const HostOptions& options, C
                                                : NewLibvirt(options, *uri, clock, threads, logger);
   if (!raw) return Context(fmt::format("host {}", options.id.value), raw.error());
   return std::make_unique<HostThreads>(
-      *std::move(raw), HostThreadsOptions{.host = options.id.value}, clock, threads, logger);
+      *std::move(raw), HostThreadsOptions{.host = options.id.value, .on_call = options.on_call},
+      clock, threads, logger);
 }
 
 }  // namespace vmonce::hypervisor

@@ -33,6 +33,7 @@ struct HostOptions {
   std::string scratch_path;
   std::optional<Milliseconds> settle_time;  // Instead of the URI's own.
   Milliseconds simulated_latency{0};        // "simulated:" only: of every call.
+  CallObserver on_call;                     // May be empty.
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

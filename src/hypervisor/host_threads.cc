@@ -116,7 +116,9 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
 void HostThreads::Pool::Finish(Job& job) {
   if (job.state == Job::State::kAbandoned) {
     std::erase_if(abandoned, [&](const auto& other) { return other.get() == &job; });
-    logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
+    // When nobody has the host any more, the logger may be gone as well.
+    if (!is_closing)
+      logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
   }
   job.state = Job::State::kDone;
   monitor->NotifyAll();
@@ -162,16 +164,25 @@ Answer HostThreads::Run(const Kind& kind, std::function<Answer(ports::Hypervisor
   job->run = [answer, body = std::move(body)](ports::Hypervisor& raw) {
     answer->emplace(body(raw));
   };
-  switch (Pool::Run(pool_, job, clock_.Monotonic() + kind.within)) {
-    case Pool::End::kDone: return std::move(**answer);
+  const Instant began = clock_.Monotonic();
+  switch (Pool::Run(pool_, job, began + kind.within)) {
+    case Pool::End::kDone:
+      Tell(kind, (*answer)->has_value() ? "ok" : ToString((*answer)->error().code), began);
+      return std::move(**answer);
     case Pool::End::kNeverRan:
+      Tell(kind, "not_tried", began);
       return Fail(ErrorCode::kUnavailable, fmt::format("host {} does not answer: {} was not tried",
                                                        options_.host, kind.name));
     case Pool::End::kAbandoned: break;
   }
+  Tell(kind, "given_up", began);
   pool_->logger.Warning("hypervisor_call_given_up", {{"host", options_.host}, {"call", kind.name}});
   return Fail(kind.late, fmt::format("host {} did not answer {} within {} ms", options_.host,
                                      kind.name, kind.within.count()));
+}
+
+void HostThreads::Tell(const Kind& kind, std::string_view outcome, Instant began) const {
+  if (options_.on_call) options_.on_call(kind.name, outcome, clock_.Monotonic() - began);
 }
 
 Status HostThreads::RunEffect(const char* name, Effect effect, const model::VmId& vm,

@@ -14,12 +14,18 @@
 
 namespace vmonce::hypervisor {
 
+// Told after every call: what it was called, how it ended ("ok", an ErrorCode's word, "given_up",
+// "not_tried"), and how long it took. On the caller's thread; must not block.
+using CallObserver = std::function<void(std::string_view call, std::string_view outcome,
+                                        std::chrono::nanoseconds took)>;
+
 struct HostThreadsOptions {
   std::string host;  // For logs and thread names.
   int threads = model::limits::kHostThreads;
   Milliseconds effect_deadline = model::limits::kCallDeadline;
   Milliseconds look_deadline = model::limits::kLookDeadline;
   Milliseconds connect_deadline = model::limits::kConnectDeadline;
+  CallObserver on_call;  // May be empty.
 };
 
 // A call past its deadline is kUnknown when it has an effect, kUnavailable when it only looks. Its
@@ -68,6 +74,8 @@ class HostThreads final : public ports::Hypervisor {
 
   template <typename Answer>
   Answer Run(const Kind& kind, std::function<Answer(ports::Hypervisor&)> body);
+
+  void Tell(const Kind& kind, std::string_view outcome, Instant began) const;
 
   using Effect = Status (ports::Hypervisor::*)(const model::VmId&, const ports::EffectGuard&);
   Status RunEffect(const char* name, Effect effect, const model::VmId& vm,

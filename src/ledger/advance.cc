@@ -32,9 +32,13 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   line.replica = request.owner.value;
   line.attempt = operation.attempt;
   line.event = "leased";
+  // A lease after a wait of its own is told by what is done under it; a poll every moment would
+  // drown the story.
+  bool is_told = operation.state == model::OperationState::kAccepted;
   if (operation.lease_owner != model::kUnleased) {
     Distrust(operation, request.settle);
     line.event = "taken_over";
+    is_told = true;
     line.detail = fmt::format("the lease of {} ran out; ", operation.lease_owner);
   }
   ++operation.fence.value;
@@ -43,7 +47,7 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   operation.lease_until = tx.now + request.ttl;
   operation.updated = tx.now;
   UpdateOperation(tx.db, operation);
-  InsertTimeline(tx.db, operation.sequence, line, tx.now);
+  if (is_told) InsertTimeline(tx.db, operation.sequence, line, tx.now);
 }
 
 // kMarked: the change would be illegal, and another operation's mark is why.

@@ -23,6 +23,10 @@ Status SetUpWriter(Db& db, const ConnectionOptions& options) {
       fmt::format("PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY; "
                   "PRAGMA secure_delete = OFF; PRAGMA synchronous = FULL;",
                   options.page_cache_kib));
+  if (options.max_pages > 0) {
+    // Gives the new bound as a row, so it is no Run().
+    db.RunScript(fmt::format("PRAGMA max_page_count = {}", options.max_pages));
+  }
   if (options.path.empty()) return ErrorOf(db);
   std::string mode;
   {

@@ -18,6 +18,7 @@ struct ConnectionOptions {
   std::string path;  // Empty: in memory, with the writer alone.
   int readers = 1;
   int page_cache_kib = 0;
+  int max_pages = 0;  // Of the file; zero: no bound.
   bool has_checkpoint_thread = false;
 };
 

@@ -30,7 +30,7 @@ struct Adapter {
 
 inline void PrintTo(const Adapter& adapter, std::ostream* out) { *out << adapter.name; }
 
-inline constexpr model::Resources kAmple{1000, 1000, 1'000'000, 1000};
+inline constexpr model::Resources kAmple{10'000, 10'000, 10'000'000, 100'000};
 inline const model::ReplicaId kReplica{"r-00000000000000a1"};
 inline const model::ReplicaId kOtherReplica{"r-00000000000000b2"};
 inline constexpr Milliseconds kTtl{15'000};
@@ -57,8 +57,8 @@ struct World {
     const std::uint32_t number = ++ids_;
     id.bytes[6] = static_cast<std::uint8_t>(0x70 | (number >> 16 & 0xf));
     id.bytes[7] = static_cast<std::uint8_t>(number >> 8);
-    id.bytes[8] = static_cast<std::uint8_t>(0x80 | (number & 0x3f));
-    id.bytes[9] = static_cast<std::uint8_t>(number >> 6 & 0x3);
+    id.bytes[8] = static_cast<std::uint8_t>(0x80 | (number >> 2 & 0x3f));
+    id.bytes[9] = static_cast<std::uint8_t>(number & 0x3);
     return id;
   }
 

@@ -30,6 +30,11 @@ Status GroupCommit::Run(const Work& work) {
   return me.result;
 }
 
+std::size_t GroupCommit::Waiting() const {
+  MonitorLock lock(*monitor_);
+  return queue_.size();
+}
+
 void GroupCommit::Lead() {
   has_leader_ = true;
   const std::size_t size = std::min(queue_.size(), max_batch_);

@@ -30,6 +30,9 @@ class GroupCommit {
   // Returns when what `work` did is on the disk, or surely is not, or (kUnknown) may be.
   Status Run(const Work& work);
 
+  // Calls that wait for the commit after the present one.
+  std::size_t Waiting() const;
+
  private:
   struct Member {
     const Work& work;

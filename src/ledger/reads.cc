@@ -255,12 +255,14 @@ ports::LedgerTotals Totals(Db& db) {
     totals.oldest_unfinished = std::min(totals.oldest_unfinished.value_or(oldest), oldest);
   }
   // The finished ones may be millions: their counters are kept.
-  Query finished = db.Prepare("SELECT unfinished, succeeded, failed, cancelled FROM totals");
+  Query finished =
+      db.Prepare("SELECT unfinished, succeeded, failed, cancelled, last_sequence FROM totals");
   if (finished.Next()) {
     totals.unfinished = finished.Int();
     totals.operations_in_state["succeeded"] = finished.Int();
     totals.operations_in_state["failed"] = finished.Int();
     totals.operations_in_state["cancelled"] = finished.Int();
+    totals.last_sequence = finished.Int();
   }
   // Rows are numbered without gaps and dropped from the front only.
   Query outbox = db.Prepare(

@@ -27,13 +27,13 @@ void Query::Put(std::string_view text) {
   if (statement_ == nullptr) return;
   // A null pointer would bind NULL.
   const char* data = text.data() == nullptr ? "" : text.data();
-  sqlite3_bind_text64(statement_, ++bound_, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  sqlite3_bind_text64(statement_, ++bound_, data, text.size(), owner_, SQLITE_UTF8);
 }
 
 void Query::Put(std::span<const std::uint8_t> blob) {
   if (statement_ == nullptr) return;
   const void* data = blob.data() == nullptr ? static_cast<const void*>("") : blob.data();
-  sqlite3_bind_blob64(statement_, ++bound_, data, blob.size(), SQLITE_TRANSIENT);
+  sqlite3_bind_blob64(statement_, ++bound_, data, blob.size(), owner_);
 }
 
 void Query::Put(const model::Resources& amounts) {
@@ -126,6 +126,8 @@ Result<std::unique_ptr<Db>> Db::Open(const std::string& path, OpenMode mode) {
     sqlite3_close_v2(raw);
     return vmonce::Fail(ErrorCode::kUnavailable, fmt::format("{}: {}", name, cause));
   }
+  // Small allocations of statements, without the allocator and its lock. Nothing depends on it.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 1200, 500);
   return std::make_unique<Db>(raw);
 }
 

@@ -84,8 +84,12 @@ class Query {
   std::optional<Uuid> MaybeId();
 
  private:
+  friend class Db;
+
   Db& db_;
   sqlite3_stmt* statement_;
+  // Who frees what is bound: by default SQLite keeps a copy.
+  sqlite3_destructor_type owner_ = SQLITE_TRANSIENT;
   int bound_ = 0;
   int column_ = 0;
 };
@@ -112,7 +116,9 @@ class Db {
   // One statement that gives no rows.
   template <typename... Values>
   bool Run(std::string_view sql, const Values&... values) {
-    return Prepare(sql).Bind(values...).Done();
+    Query query = Prepare(sql);
+    query.owner_ = SQLITE_STATIC;  // The values live as long as this call.
+    return query.Bind(values...).Done();
   }
   // Many statements, not kept.
   void RunScript(const std::string& sql);

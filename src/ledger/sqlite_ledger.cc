@@ -30,10 +30,12 @@ struct SqliteLedger::Parts {
   template <typename T>
   Result<T> Write(const std::function<T(Tx&)>& work) {
     std::optional<T> answer;
+    const Instant began = clock.Monotonic();
     Status done = commit->Run([&](Tx& tx) -> Status {
       answer = work(tx);
       return {};
     });
+    if (options.on_write) options.on_write(clock.Monotonic() - began);
     if (!done) return Context("ledger", std::move(done.error()));
     return std::move(*answer);
   }
@@ -48,6 +50,19 @@ struct SqliteLedger::Parts {
     Status done = connections->Read([&](Db& db) { answer = work(db); });
     if (!done) return Context("ledger", std::move(done.error()));
     return std::move(*answer);
+  }
+
+  // We hold the file's lock, so every process that leased something is dead: its work is due now,
+  // and not when the lease would have run out. What its calls may still do is bounded by the settle
+  // time from now on, as ever.
+  Status EndDeadLeases() {
+    return commit->Run([](Tx& tx) -> Status {
+      tx.db.Run(
+          "UPDATE operations SET lease_until_ms = ?1 "
+          "WHERE finished_ms IS NULL AND lease_owner GLOB 'r-*' AND lease_until_ms > ?1",
+          tx.now);
+      return {};
+    });
   }
 
   AcceptOutcome AcceptAlone(const ports::Submission& submission);
@@ -110,6 +125,7 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   connection_options.path = options.path;
   connection_options.readers = std::max(options.readers, 1);
   connection_options.page_cache_kib = options.page_cache_kib;
+  connection_options.max_pages = options.max_pages;
   connection_options.has_checkpoint_thread = options.has_checkpoint_thread;
   auto parts = std::make_unique<Parts>(std::move(options), clock, std::move(lock));
   parts->id = model::LedgerId{std::move(*id)};
@@ -120,6 +136,9 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   }
   parts->commit =
       std::make_unique<GroupCommit>(*parts->connections, clock, threads, parts->options.max_batch);
+  if (parts->lock.IsOpen()) {
+    if (Status ended = parts->EndDeadLeases(); !ended) return std::unexpected(ended.error());
+  }
   return std::make_unique<SqliteLedger>(Passkey{}, std::move(parts));
 }
 

@@ -2,7 +2,9 @@
 // tells the tables. One file has one serving process.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "model/limits.h"
 #include "ports/ledger.h"
 
 namespace vmonce::ledger {
@@ -18,13 +21,19 @@ namespace vmonce::ledger {
 struct SqliteLedgerOptions {
   // Empty: in memory, gone with the object; reads then take their turn on the one connection.
   std::string path;
-  int readers = 3;
-  int page_cache_kib = 64 << 10;
+  int readers = model::limits::kLedgerReaders;
+  int page_cache_kib = model::limits::kLedgerPageCacheKib;
   // Moves what was committed from the write-ahead log into the file, beside the writer. Off: the
   // writer does it itself now and then. Never used in memory.
   bool has_checkpoint_thread = true;
   // Calls that share one commit.
-  std::size_t max_batch = 64;
+  std::size_t max_batch = model::limits::kCommitBatch;
+  // Told how long each write took, the wait for its commit included. On the caller's thread; must
+  // not block. May be empty.
+  std::function<void(std::chrono::nanoseconds)> on_write;
+  // The file never grows beyond so many pages of 4 KiB; zero: the disk is the bound. A call that
+  // needs more is kUnavailable.
+  int max_pages = 0;
 };
 
 // Thread-safe; every call blocks until its transaction is on the disk. Concurrent writers share a

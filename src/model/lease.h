@@ -17,6 +17,15 @@ struct Fence {
   auto operator<=>(const Fence&) const = default;
 };
 
+// What stands beside an effect and in a machine's label. A machine outlives operations, whose
+// fences each start anew, so an operation accepted later (`sequence`) is above every take-over of
+// an earlier one.
+constexpr Fence EffectFence(std::int64_t sequence, Fence fence) {
+  constexpr int kTakeOverBits =
+      20;  // A take-over each lease: enough for half a year of nothing else.
+  return {(sequence << kTakeOverBits) + fence.value};
+}
+
 // What the ledger's lease column says when nobody holds it. A value that is neither this nor a
 // ReplicaId means locked (by an operator, by a newer version), not free.
 inline constexpr std::string_view kUnleased = "unleased";

@@ -101,6 +101,8 @@ inline constexpr int kVerifyFailuresStuck = 8;
 inline constexpr Milliseconds kHeldRetry{200};
 // While a guest shuts down.
 inline constexpr Milliseconds kObserveEvery{200};
+// A guest that still boots misses the first asking.
+inline constexpr Milliseconds kAskAgain{3'000};
 // A guest has so long to shut down before it is forced (setting).
 inline constexpr Milliseconds kStopGrace{20'000};
 

@@ -38,6 +38,7 @@ constexpr ProblemKind kKinds[] = {
     {"conflict", 409, "Something that is not ours stands in the way", kNoRetry, kNotThisKey},
     {"name_taken", 409, "Another VM has this name", kNoRetry, kSameKey},
     {"operation_finished", 409, "The operation has ended", kNoRetry, kSameKey},
+    {"vm_missing", 409, "The machine is missing on its host", kNoRetry, kNotThisKey},
     {"wrong_state", 409, "The VM's state does not allow this", kNoRetry, kSameKey},
     {"idempotency_key_expired", 410, "The key was used long ago", kNoRetry, kNotThisKey},
     {"precondition_failed", 412, "The VM has changed since", kNoRetry, kSameKey},
@@ -57,6 +58,7 @@ constexpr ProblemKind kKinds[] = {
     {"ledger_unavailable", 503, "The ledger does not answer now", kRetry, kSameKey},
     {"no_capacity", 503, "No host has room now", kRetry, kSameKey},
     {"overloaded", 503, "Too many requests wait", kRetry, kSameKey},
+    {"starting", 503, "The service is starting", kRetry, kSameKey},
     {"http_version_unsupported", 505, "The HTTP version is not supported", kNoRetry, kSameKey},
 };
 

@@ -155,7 +155,6 @@ enum class AdvanceOutcome {
 };
 
 // --- Reading
-// ------------------------------------------------------------------------------------------------------
 
 struct Page {
   int most = 50;
@@ -184,7 +183,6 @@ struct OperationFilter {
 };
 
 // --- Reconciling
-// --------------------------------------------------------------------------------------------------
 
 // What the reconciler saw of a VM: written only if the row's version still stands.
 struct Observation {
@@ -215,6 +213,7 @@ struct LedgerTotals {
   std::map<std::string, std::int64_t> operations_in_state;
   std::int64_t stuck = 0;
   std::int64_t outbox = 0;
+  std::int64_t last_sequence = 0;  // The highest accept sequence number ever given.
   std::optional<Time> oldest_unfinished;
   std::optional<Time> oldest_event;
 };

@@ -28,9 +28,9 @@ model::Problem ProblemOf(const ports::Declined& declined) {
   switch (declined.reason) {
     case Reason::kNameTaken: {
       model::Problem problem =
-          Make("name_taken", "Another VM of this project has the name " + more +
-                                 ". Nothing was created; choose another name "
-                                 "(the same key may be used) or use that VM.");
+          Make("name_taken", "Nothing was done: " + more +
+                                 ". Choose another name (the same key may be used), or use the VM "
+                                 "that has it.");
       problem.vm = declined.other_vm;
       return problem;
     }

@@ -37,6 +37,12 @@ workflows::ReconcileReport Reconciler::Sweep(HostLoop& host) {
   workflows::ReconcileReport report = sweeper_.Sweep(host.id);
   MonitorLock lock(*monitor_);
   last_[host.id] = {report, parts_.ledger.Now()};
+  actions_["missing"] += report.missing;
+  actions_["found"] += report.found;
+  actions_["made_due"] += report.made_due;
+  actions_["quarantined"] += report.quarantined;
+  actions_["removed"] += report.removed;
+  actions_["alarmed"] += report.is_alarmed ? 1 : 0;
   return report;
 }
 
@@ -45,6 +51,11 @@ std::vector<LastSweep> Reconciler::LastSweeps() const {
   MonitorLock lock(*monitor_);
   for (const auto& [id, sweep] : last_) sweeps.push_back(sweep);
   return sweeps;
+}
+
+std::map<std::string, std::int64_t> Reconciler::ActionCounts() const {
+  MonitorLock lock(*monitor_);
+  return actions_;
 }
 
 int Reconciler::SecondCopies() const {

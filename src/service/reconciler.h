@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/threads.h"
@@ -30,6 +31,9 @@ class Reconciler {
   // first.
   std::vector<workflows::ReconcileReport> SweepAll();
   std::vector<LastSweep> LastSweeps() const;
+  // What all sweeps did since the start: "missing", "found", "made_due", "quarantined", "removed",
+  // "alarmed".
+  std::map<std::string, std::int64_t> ActionCounts() const;
   // Of all hosts, in their last sweeps.
   int SecondCopies() const;
 
@@ -46,6 +50,7 @@ class Reconciler {
   std::vector<std::unique_ptr<HostLoop>> hosts_;
   std::unique_ptr<Monitor> monitor_;
   std::map<model::HostId, LastSweep> last_ GUARDED_BY(*monitor_);
+  std::map<std::string, std::int64_t> actions_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::service

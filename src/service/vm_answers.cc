@@ -180,25 +180,27 @@ void VmService::AnswerOrWait(const PendingPointer& pending, Answer answer,
 
 void VmService::AnswerLive(const PendingPointer& pending, const model::OperationId& id,
                            bool is_replay) {
+  Outcome outcome = ReadAnswer(id, is_replay);
+  const std::string_view counted_as = !outcome ? "failed" : is_replay ? "replayed" : "created";
+  Reply(pending, std::move(outcome), counted_as);
+}
+
+Outcome VmService::ReadAnswer(const model::OperationId& id, bool is_replay) {
   Result<std::optional<Operation>> operation = parts_.ledger.GetOperation(id);
-  Result<std::vector<model::Vm>> vms = std::vector<model::Vm>();
-  if (operation && operation->has_value()) vms = VmsOfOperation(parts_.ledger, **operation);
-  if (!operation || !operation->has_value() || !vms) {
-    const Error error = !operation ? operation.error()
-                        : !vms     ? vms.error()
-                                   : Error{ErrorCode::kInternal, "the operation is gone"};
-    Reply(pending, std::unexpected(LedgerProblem(error)), "ledger_unavailable");
-    return;
+  if (!operation) return std::unexpected(LedgerProblem(operation.error()));
+  if (!operation->has_value()) {
+    return std::unexpected(LedgerProblem({ErrorCode::kInternal, "the operation is gone"}));
   }
+  Result<std::vector<model::Vm>> vms = VmsOfOperation(parts_.ledger, **operation);
+  if (!vms) return std::unexpected(LedgerProblem(vms.error()));
   if ((*operation)->state == model::OperationState::kFailed && !AreAllDeleted(*vms)) {
-    Reply(pending, std::unexpected(StoredProblem(**operation)), "failed");
-    return;
+    return std::unexpected(StoredProblem(**operation));
   }
   Answer answer;
   answer.is_replay = is_replay;
   answer.operation = std::move(**operation);
   answer.vms = std::move(*vms);
-  Reply(pending, Complete(std::move(answer)), is_replay ? "replayed" : "created");
+  return Complete(std::move(answer));
 }
 
 Outcome VmService::Complete(Answer answer) const {
@@ -304,6 +306,7 @@ void VmService::FlushDuplicates() {
   for (const auto& [operation, count] : duplicates) {
     model::TimelineEntry entry;
     entry.operation = operation;
+    entry.replica = parts_.replica.value;
     entry.event = "duplicate_served";
     entry.detail = count == 1 ? "one duplicate" : fmt::format("{} duplicates", count);
     entries.push_back(std::move(entry));

@@ -139,7 +139,7 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
   // Shared: by the answers of all deletes.
   const auto progress =
       std::make_shared<Progress>(parts_.threads.NewMonitor(), operation.items.size() + 1);
-  auto step = [this, pending, progress, operation](const model::Problem* problem) {
+  auto step = [this, pending, progress, id = operation.id](const model::Problem* problem) {
     std::optional<model::Problem> first;
     {
       MonitorLock lock(*progress->monitor);
@@ -147,10 +147,12 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
       if (--progress->left > 0) return;
       first = std::move(progress->problem);
     }
-    if (first) {
-      Reply(pending, std::unexpected(std::move(*first)), "refused");
+    Outcome answer =
+        first ? std::unexpected(std::move(*first)) : ReadAnswer(id, /*is_replay=*/false);
+    if (answer) {
+      AnswerOrWait(pending, std::move(*answer), "cancelled");
     } else {
-      AnswerMarked(pending, operation);
+      Reply(pending, std::move(answer), "failed");
     }
   };
   for (const model::Item& item : operation.items) {
@@ -166,16 +168,6 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
            [step](const Outcome& marked) { step(marked ? nullptr : &marked.error()); });
   }
   step(nullptr);
-}
-
-void VmService::AnswerMarked(const PendingPointer& pending, const Operation& operation) {
-  if (model::IsFinished(operation.state) || !pending->MayWait(parts_.clock)) {
-    AnswerLive(pending, operation.id, /*is_replay=*/false);
-    return;
-  }
-  Answer answer;
-  answer.operation = operation;
-  AnswerOrWait(pending, std::move(answer), "created");
 }
 
 VmService::PendingPointer VmService::NewPending(const Asked& asked, Done done) const {
@@ -279,6 +271,10 @@ Operation VmService::NewOperation(const Pending& pending, OperationKind kind) {
 }
 
 void VmService::Submit(ports::Submission submission, const PendingPointer& pending) {
+  if (std::optional<model::Problem> problem = parts_.closed ? parts_.closed() : std::nullopt) {
+    Reply(pending, std::unexpected(std::move(*problem)), "unavailable");
+    return;
+  }
   submission.max_backlog = settings_.max_backlog;
   model::Event accepted;
   accepted.id = NewUuidV7(parts_.clock, parts_.random);
@@ -297,9 +293,12 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
 std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest& request) {
   const PendingPointer pending = NewPending(request.asked, nullptr);
   pending->intent = model::Serialise(request.intent);
-  auto found = parts_.ledger.FindByKey(request.asked.caller.project, *pending->key_hash);
-  if (!found) return std::unexpected(LedgerProblem(found.error()));
-  if (found->has_value()) return WouldReplay(*pending, **found);
+  // Without a key it says what a new one would do.
+  if (pending->key_hash) {
+    auto found = parts_.ledger.FindByKey(request.asked.caller.project, *pending->key_hash);
+    if (!found) return std::unexpected(LedgerProblem(found.error()));
+    if (found->has_value()) return WouldReplay(*pending, **found);
+  }
 
   DryRun run;
   const auto refuse = [&run](model::Problem problem) {

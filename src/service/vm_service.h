@@ -101,8 +101,11 @@ struct ServiceParts {
   Random& random;
   Threads& threads;
   Logger& logger;
-  // What all usable hosts together may reserve now.
+  // What all usable hosts together may reserve now. Quick: it is asked for every create.
   std::function<Result<model::Resources>()> capacity;
+  model::ReplicaId replica;
+  // Why nothing may be accepted now, if so. Quick.
+  std::function<std::optional<model::Problem>()> closed;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.
@@ -154,6 +157,7 @@ class VmService {
   // The answer now, or when the operation has ended, or when the wait is over.
   void AnswerOrWait(const PendingPointer& pending, Answer answer, std::string_view counted_as);
   // The answer as the ledger has it now.
+  Outcome ReadAnswer(const model::OperationId& id, bool is_replay);
   void AnswerLive(const PendingPointer& pending, const model::OperationId& id, bool is_replay);
   Outcome Complete(Answer answer) const;
   void Reply(const PendingPointer& pending, Outcome outcome, std::string_view counted_as);

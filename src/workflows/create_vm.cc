@@ -105,7 +105,7 @@ LookResult CreateVm::Look(const StepContext& context) const {
         fmt::format("host {} has a domain '{}' of this UUID that is not ours; it was not touched",
                     vm->host->value, domain.name)};
   }
-  if (domain.label->fence > context.lease.fence()) {
+  if (domain.label->fence > FenceOf(context)) {
     return {LookResult::Kind::kFenced, 0, "the domain's label carries a higher fence"};
   }
   const Status stamped = (*host)->StampFence(vm->id, GuardOf(context));
@@ -326,7 +326,7 @@ model::Label CreateVm::LabelOf(const StepContext& context, const Vm& vm) const {
   label.fingerprint = ToHex(operation.fingerprint);
   label.operation = operation.id;
   label.index = vm.index;
-  label.fence = context.lease.fence();
+  label.fence = FenceOf(context);
   label.sequence = operation.sequence;
   return label;
 }

@@ -62,25 +62,25 @@ namespace {
 
 StepResult DeleteVm::Destroy(const StepContext& context) const {
   return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
-    return host.Destroy(vm.id, HolderGuardOf(context));
+    return host.Destroy(vm.id, GuardOf(context));
   });
 }
 
 StepResult DeleteVm::Undefine(const StepContext& context) const {
   return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
-    return host.Undefine(vm.id, HolderGuardOf(context));
+    return host.Undefine(vm.id, GuardOf(context));
   });
 }
 
 StepResult DeleteVm::DeleteSeed(const StepContext& context) const {
   return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
-    return host.DeleteSeed(vm.id, HolderGuardOf(context));
+    return host.DeleteSeed(vm.id, GuardOf(context));
   });
 }
 
 StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
   return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
-    return host.DeleteDisk(vm.id, HolderGuardOf(context));
+    return host.DeleteDisk(vm.id, GuardOf(context));
   });
 }
 

@@ -1,5 +1,7 @@
 #include "workflows/fleet.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "model/limits.h"
 
@@ -43,11 +45,49 @@ Status Fleet::Connect(const model::HostId& id) {
     SetStatus(id, {id, false, std::nullopt, facts.error().detail});
     return Context("host " + id.value, facts.error());
   }
+  if (const Status current = CompareSequence(id, *member.hypervisor); !current) {
+    SetStatus(id, {id, false, std::nullopt, current.error().detail});
+    return Context("host " + id.value, current.error());
+  }
   if (const Status registered = Register(member.plan, *facts, is_registered); !registered) {
     return registered;
   }
   SetStatus(id, {id, true, *facts, ""});
   return {};
+}
+
+Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor) {
+  {
+    MonitorLock lock(*monitor_);
+    if (members_.at(id).has_compared) return {};
+  }
+  const Result<std::vector<ports::DomainSighting>> seen = hypervisor.List();
+  if (!seen) return std::unexpected(seen.error());
+  std::int64_t newest = 0;
+  for (const ports::DomainSighting& domain : *seen) {
+    const bool is_ours = domain.label && domain.label->ledger == ledger_.Id();
+    if (is_ours) newest = std::max(newest, domain.label->sequence);
+  }
+  const Result<ports::LedgerTotals> totals = ledger_.Totals();
+  if (!totals) return std::unexpected(totals.error());
+  const bool is_behind = newest > totals->last_sequence;
+  MonitorLock lock(*monitor_);
+  is_behind_ = is_behind_ || is_behind;
+  members_.at(id).has_compared = !is_behind;
+  if (!is_behind) return {};
+  return Fail(ErrorCode::kConflict,
+              fmt::format("a machine there carries accept number {}, and the ledger ends at {}: an "
+                          "older copy of the ledger was restored. Nothing is accepted or removed; "
+                          "put the newest copy back",
+                          newest, totals->last_sequence));
+}
+
+LedgerAge Fleet::Age() const {
+  MonitorLock lock(*monitor_);
+  if (is_behind_) return LedgerAge::kBehind;
+  const bool is_told =
+      std::ranges::all_of(members_, [](const auto& entry) { return entry.second.has_been_tried; });
+  return is_told ? LedgerAge::kCurrent : LedgerAge::kUntold;
 }
 
 Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered) {
@@ -64,6 +104,7 @@ void Fleet::SetStatus(const model::HostId& id, HostStatus status) {
   bool was_reachable = false;
   {
     MonitorLock lock(*monitor_);
+    members_.at(id).has_been_tried = true;
     HostStatus& held = members_.at(id).status;
     was_reachable = held.is_reachable;
     held = status;

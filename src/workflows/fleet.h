@@ -26,6 +26,14 @@ struct HostPlan {
       capacity;  // Absent: what the hypervisor tells, times the overcommit.
 };
 
+// What the labels on the hosts say of the ledger.
+enum class LedgerAge {
+  kUntold,   // Some host has not been asked yet.
+  kCurrent,  // No label that was seen is ahead of the ledger.
+  kBehind,   // A label is: an older copy of the ledger was restored, and keys it does not know may
+             // have machines.
+};
+
 struct HostStatus {
   model::HostId id;
   bool is_reachable = false;
@@ -53,6 +61,10 @@ class Fleet {
   // The ledger's hosts with what is known here of their reachability.
   Result<std::vector<model::Candidate>> Candidates() const;
 
+  // Told when every host has been tried once since the start, or one has shown a label that is
+  // ahead. Before the first effect on a host its labels have been compared.
+  LedgerAge Age() const;
+
   // Of the slowest host.
   Milliseconds SettleTime() const;
 
@@ -61,8 +73,13 @@ class Fleet {
     HostPlan plan;
     std::unique_ptr<ports::Hypervisor> hypervisor;
     HostStatus status;
+    bool has_been_tried = false;
+    bool has_compared = false;
   };
 
+  // The accept sequence in the labels against the ledger's (protocol section 11). kConflict: the
+  // ledger is behind.
+  Status CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor);
   Status Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered);
   void SetStatus(const model::HostId& id, HostStatus status);
 
@@ -71,6 +88,7 @@ class Fleet {
   std::unique_ptr<Monitor> monitor_;
   // The map and the plans never change after the last Add(); the statuses do.
   std::map<model::HostId, Member> members_;
+  bool is_behind_ GUARDED_BY(*monitor_) = false;
 };
 
 }  // namespace vmonce::workflows

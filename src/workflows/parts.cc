@@ -1,7 +1,6 @@
 #include "workflows/parts.h"
 
 #include <boost/json.hpp>
-#include <limits>
 
 namespace vmonce::workflows {
 
@@ -27,12 +26,12 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
   return hypervisor;
 }
 
-ports::EffectGuard GuardOf(const engine::StepContext& context) {
-  return {context.lease.fence(), context.lease.deadline()};
+model::Fence FenceOf(const engine::StepContext& context) {
+  return model::EffectFence(context.operation.sequence, context.lease.fence());
 }
 
-ports::EffectGuard HolderGuardOf(const engine::StepContext& context) {
-  return {model::Fence{std::numeric_limits<std::int64_t>::max()}, context.lease.deadline()};
+ports::EffectGuard GuardOf(const engine::StepContext& context) {
+  return {FenceOf(context), context.lease.deadline()};
 }
 
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,

@@ -21,6 +21,7 @@ namespace vmonce::workflows {
 struct WorkflowSettings {
   Milliseconds stop_grace{};     // A guest has so long to shut down before it is forced.
   Milliseconds observe_every{};  // While it does.
+  Milliseconds ask_again{};      // A guest that still boots misses the first asking.
 };
 
 // All of it outlives the workflows.
@@ -41,14 +42,9 @@ Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& 
 // The door to the VM's host. kUnavailable when the configuration no longer has that host.
 Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
 
-// Beside the effects of the operation that makes the machine: the machine's label carries that
-// operation's fences.
+// Stands beside every effect: see model::EffectFence.
+model::Fence FenceOf(const engine::StepContext& context);
 ports::EffectGuard GuardOf(const engine::StepContext& context);
-
-// Beside the effects of any other operation, which holds the VM: the lease's deadline alone. The
-// label's fence counts how often the create was taken up, and says nothing of this operation, which
-// was accepted after it and runs alone.
-ports::EffectGuard HolderGuardOf(const engine::StepContext& context);
 
 // An event about a VM: its id, state, operation and host, no secrets.
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,

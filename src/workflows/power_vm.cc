@@ -1,5 +1,7 @@
 #include "workflows/power_vm.h"
 
+#include <fmt/format.h>
+
 #include <boost/json.hpp>
 #include <charconv>
 
@@ -37,18 +39,34 @@ class PowerVm {
     ports::Hypervisor* host;
   };
   Result<Target> Find(const StepContext& context) const;
+  static StepResult PowerOff(ports::Hypervisor& host, const StepContext& context);
   // kNotFound means the machine is missing: told, never re-created.
   static StepResult From(const Status& status);
 
   const WorkflowParts& parts_;
 };
 
-// The memo of a stop: when the guest was asked, in Unix milliseconds.
-std::optional<Time> ParseAsked(const std::string& memo) {
-  std::int64_t ms = 0;
-  const auto [end, error] = std::from_chars(memo.data(), memo.data() + memo.size(), ms);
-  if (error != std::errc() || end != memo.data() + memo.size()) return std::nullopt;
-  return FromUnixMs(ms);
+// The memo of a stop: when the guest was asked first and last.
+struct Asked {
+  Time first{};
+  Time last{};
+};
+
+std::string Memo(const Asked& asked) {
+  return fmt::format("{} {}", ToUnixMs(asked.first), ToUnixMs(asked.last));
+}
+
+std::optional<Asked> ParseAsked(std::string_view memo) {
+  const std::size_t space = memo.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const std::string_view parts[] = {memo.substr(0, space), memo.substr(space + 1)};
+  std::int64_t times[] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    const char* end = parts[i].data() + parts[i].size();
+    const auto parsed = std::from_chars(parts[i].data(), end, times[i]);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  }
+  return Asked{FromUnixMs(times[0]), FromUnixMs(times[1])};
 }
 
 }  // namespace
@@ -138,10 +156,10 @@ LookResult PowerVm::Look(const StepContext& context, std::optional<model::Observ
 StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
-  return From(target->host->Start(target->vm.id, HolderGuardOf(context)));
+  return From(target->host->Start(target->vm.id, GuardOf(context)));
 }
 
-// Asks the guest once, then watches; after the grace it is powered off.
+// Asks the guest, now and then again, and watches; after the grace it is powered off.
 StepResult PowerVm::Stop(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
@@ -155,21 +173,23 @@ StepResult PowerVm::Stop(const StepContext& context) const {
     return StepResult::Refused("conflict", "the host has a machine of this id that is not ours");
   }
   if (ParseStopIntent(context.operation.intent).force) {
-    return From(host.Destroy(vm, HolderGuardOf(context)));
+    return From(host.Destroy(vm, GuardOf(context)));
   }
   if ((*seen)->power == model::Observed::kStopped) return StepResult::Done();
 
-  const std::optional<Time> asked = ParseAsked(context.item.memo);
-  if (!asked) {
-    const Status status = host.Shutdown(vm, HolderGuardOf(context));
-    if (!status && status.error().code != ErrorCode::kConflict) return From(status);
-    return StepResult::Again(parts_.settings.observe_every, std::to_string(ToUnixMs(context.now)),
-                             "asked the guest to shut down");
-  }
-  if (context.now - *asked < parts_.settings.stop_grace) {
+  const Asked asked = ParseAsked(context.item.memo).value_or(Asked{context.now, Time::min()});
+  if (context.now - asked.first >= parts_.settings.stop_grace) return PowerOff(host, context);
+  if (context.now - asked.last < parts_.settings.ask_again) {
     return StepResult::Again(parts_.settings.observe_every, context.item.memo);
   }
-  StepResult forced = From(host.Destroy(vm, HolderGuardOf(context)));
+  const Status status = host.Shutdown(vm, GuardOf(context));
+  if (!status && status.error().code != ErrorCode::kConflict) return From(status);
+  return StepResult::Again(parts_.settings.observe_every, Memo({asked.first, context.now}),
+                           "asked the guest to shut down");
+}
+
+StepResult PowerVm::PowerOff(ports::Hypervisor& host, const StepContext& context) {
+  StepResult forced = From(host.Destroy(SubjectOf(context), GuardOf(context)));
   if (forced.kind == StepResult::Kind::kDone)
     forced.detail = "the guest did not shut down in time; powered off";
   return forced;
@@ -178,10 +198,10 @@ StepResult PowerVm::Stop(const StepContext& context) const {
 StepResult PowerVm::Reboot(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
-  Status status = target->host->Reboot(target->vm.id, HolderGuardOf(context));
+  Status status = target->host->Reboot(target->vm.id, GuardOf(context));
   // A machine that is off is rebooted by starting it.
   if (!status && status.error().code == ErrorCode::kConflict) {
-    status = target->host->Start(target->vm.id, HolderGuardOf(context));
+    status = target->host->Start(target->vm.id, GuardOf(context));
   }
   return From(status);
 }

@@ -134,6 +134,26 @@ TEST(Delete, WaitsForTheSettleTimeAfterACrash) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// Fences start anew with each operation, and the label is the machine's: a later operation is above
+// every take-over.
+TEST(Delete, IsNotFencedOffByATakenOverCreate) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  for (int crash = 0; crash < 3; ++crash) {
+    world.crash().Arm(2, CrashPoint::When::kAfter);
+    world.RunUntilQuiet();
+  }
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  ASSERT_EQ(world.VmRow(id).state, VmState::kReady);
+  ASSERT_GT(world.OperationRow(created->operation->id).fence.value, 2);
+  const Time asked = world.clock().Now();
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_LT(*world.VmRow(id).deleted - asked, Milliseconds(1'000));
+}
+
 TEST(Delete, NeverGivesUpAndTellsWhenItIsStuck) {
   World world;
   const service::Outcome created = world.Create("key-1", "web");

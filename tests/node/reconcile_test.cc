@@ -175,6 +175,24 @@ TEST(Reconcile, StopsWhenItWouldRemoveTooMuch) {
   EXPECT_EQ(world.host().Domains().size(), 6u);
 }
 
+// Protocol section 11: labels ahead of the ledger mean that an older copy of it was restored.
+TEST(Reconcile, RefusesAHostWhoseLabelsAreAheadOfTheLedger) {
+  World world;
+  ASSERT_TRUE(world.Create("key-1", "web").has_value());
+  world.RunUntilQuiet();
+  SimulatedDomain newer = Labelled(world, MadeUpId(1));
+  newer.label->sequence = 1000;
+  world.host().Plant(newer);
+  EXPECT_EQ(world.Age(), workflows::LedgerAge::kCurrent);
+  EXPECT_FALSE(world.TryRestart().has_value());
+  EXPECT_EQ(world.Age(), workflows::LedgerAge::kBehind);
+  for (int sweep = 0; sweep < 4; ++sweep) {
+    EXPECT_NE(world.Reconcile().problem, "");
+    world.Advance(std::chrono::hours(48));
+  }
+  EXPECT_EQ(*world.host().Find(newer.id), newer);
+}
+
 TEST(Reconcile, RecordsThePowerThatItSees) {
   World world;
   const service::Outcome created = world.Create("key-1", "web");

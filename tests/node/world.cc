@@ -53,7 +53,7 @@ struct World::Process {
                        sealer,
                        world.clock_,
                        *world.random_,
-                       {Milliseconds(20'000), Milliseconds(200)}},
+                       {Milliseconds(20'000), Milliseconds(200), Milliseconds(3'000)}},
         sagas(workflows::AllSagas(workflow_parts)),
         leases(*world.crashing_ledger_, world.clock_, *world.threads_, *world.logger_,
                {kTtl, Milliseconds(5'000)}),
@@ -79,7 +79,7 @@ struct World::Process {
         images({TinyImage()}),
         service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
                  *world.random_, *world.threads_, *world.logger_,
-                 [&world] { return Result<model::Resources>(world.options_.capacity); }},
+                 [&world] { return Result<model::Resources>(world.options_.capacity); }, replica},
                 {world.quota_, 1000, std::chrono::seconds(120), {}}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
@@ -116,26 +116,32 @@ World::World(WorldOptions options)
   CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
   ledger_ = std::move(*opened);
   crashing_ledger_ = std::make_unique<CrashingLedger>(*ledger_, crash_);
-  Boot();
+  Restart();
 }
 
 World::~World() = default;
 
-void World::Boot() {
+Status World::Boot() {
   process_ = std::make_unique<Process>(*this, static_cast<int>(random_->Below(1 << 30)));
   auto driver = std::make_unique<hypervisor::SimulatedDriver>(
       host_, faults_, hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle}, clock_,
       *threads_);
   process_->fleet.Add({model::HostId{"local"}, "simulated:", options_.capacity},
                       std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
-  const Status connected = process_->fleet.Connect(model::HostId{"local"});
-  CHECK_MSG(connected.has_value(), connected ? "" : connected.error().detail);
+  return process_->fleet.Connect(model::HostId{"local"});
 }
 
 void World::Restart() {
-  process_.reset();
-  Boot();
+  const Status connected = TryRestart();
+  CHECK_MSG(connected.has_value(), connected ? "" : connected.error().detail);
 }
+
+Status World::TryRestart() {
+  process_.reset();
+  return Boot();
+}
+
+workflows::LedgerAge World::Age() const { return process_->fleet.Age(); }
 
 void World::SetQuota(const model::Resources& quota) {
   quota_ = quota;

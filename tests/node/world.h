@@ -118,8 +118,11 @@ class World {
   void RunUntilQuiet(Milliseconds horizon = Milliseconds(120'000), int restarts = 3);
   // One operation, without moving the clock. False: nothing was due.
   bool Step();
-  // A new process on the same ledger and host.
+  // A new process on the same ledger and host; its first connection to the host must, or may not,
+  // succeed.
   void Restart();
+  Status TryRestart();
+  workflows::LedgerAge Age() const;
 
   workflows::ReconcileReport Reconcile();
   void Advance(Milliseconds by) { clock_.Advance(by); }
@@ -142,7 +145,7 @@ class World {
 
  private:
   struct Process;
-  void Boot();
+  Status Boot();
   // Runs the intake until it has answered.
   service::Outcome AnswerTo(const std::function<void(service::Done)>& ask);
   service::Outcome Change(service::ChangeRequest request);
