@@ -144,7 +144,6 @@ class VmService {
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);
   void MarkAll(const PendingPointer& pending, const model::Operation& operation);
-  void AnswerMarked(const PendingPointer& pending, const model::Operation& operation);
   // The VM that holds the name in the project now; absent when it is free.
   Result<std::optional<model::Vm>> HolderOf(const model::ProjectId& project,
                                             const std::string& name);
