@@ -107,7 +107,7 @@ TEST(Problem, OnlyAFewCodesUseUpTheKey) {
   EXPECT_EQ(used_up,
             (std::set<std::string_view>{"conflict", "hypervisor_refused", "idempotency_key_expired",
                                         "idempotency_key_required", "idempotency_key_reused",
-                                        "invalid_idempotency_key"}));
+                                        "invalid_idempotency_key", "vm_missing"}));
 }
 
 TEST(Problem, StatusesAreThoseOfTheContract) {

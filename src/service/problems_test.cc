@@ -77,9 +77,9 @@ TEST(Problems, RepeatAStoredFailureAndWhetherItMayPass) {
 }
 
 TEST(Problems, TellACauseThatHasNoRowOfItsOwnInTheDetail) {
-  const model::Problem problem = StoredProblem(FailedOperation({"made_up", "gone", false}));
+  const model::Problem problem = StoredProblem(FailedOperation({"gone_for_a_walk", "gone", false}));
   EXPECT_EQ(problem.code, "hypervisor_refused");
-  EXPECT_EQ(problem.detail, "gone (made_up)");
+  EXPECT_EQ(problem.detail, "gone (gone_for_a_walk)");
   EXPECT_EQ(problem.retry_same_key, false);
 }
 

@@ -177,9 +177,8 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   }
   if ((*seen)->power == model::Observed::kStopped) return StepResult::Done();
 
-  // At first as if it had been asked just long enough ago.
-  const Asked asked = ParseAsked(context.item.memo)
-                          .value_or(Asked{context.now, context.now - parts_.settings.ask_again});
+  // Not asked yet reads as asked at the epoch.
+  const Asked asked = ParseAsked(context.item.memo).value_or(Asked{context.now, Time{}});
   if (context.now - asked.first >= parts_.settings.stop_grace) return PowerOff(host, context);
   if (context.now - asked.last < parts_.settings.ask_again) {
     return StepResult::Again(parts_.settings.observe_every, context.item.memo);

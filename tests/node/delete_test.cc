@@ -147,7 +147,7 @@ TEST(Delete, IsNotFencedOffByATakenOverCreate) {
   world.RunUntilQuiet();
   const model::VmId id = created->vms.front().id;
   ASSERT_EQ(world.VmRow(id).state, VmState::kReady);
-  ASSERT_GT(world.OperationRow(created->operation->id).fence.value, 2);
+  ASSERT_GT(world.OperationRow(created->operation->id).fence.value, 1);
   const Time asked = world.clock().Now();
   ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
   world.RunUntilQuiet();

@@ -204,12 +204,12 @@ TEST_F(ReplyTest, RetryAfterOfAProblemIsWithinItsBounds) {
 
 TEST_F(ReplyTest, AStoredCodeThatIsInNoRowIsToldSafely) {
   model::Problem problem;
-  problem.code = "vm_missing";
+  problem.code = "gone_for_a_walk";
   problem.detail = "It is gone.";
   const http::Response response = Reply(problem);
   EXPECT_EQ(response.status, 400);
   EXPECT_EQ(Body(response).at("code"), "hypervisor_refused");
-  EXPECT_EQ(Body(response).at("detail"), "It is gone. (vm_missing)");
+  EXPECT_EQ(Body(response).at("detail"), "It is gone. (gone_for_a_walk)");
 }
 
 TEST_F(ReplyTest, ADryRunTellsTheProblemAsItWouldBeAnswered) {
