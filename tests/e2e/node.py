@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 BIN = os.environ.get("VMONCE_BIN", os.path.join(os.path.dirname(__file__), "../../build/vmonce"))
@@ -264,7 +265,7 @@ class Node:
             items += page["items"]
             if page["next"] is None:
                 return items
-            cursor = "&cursor=" + page["next"]
+            cursor = "&cursor=" + urllib.parse.quote(page["next"], safe="")
 
     def ended(self, operation, deadline=DEADLINE):
         """The operation, once it has ended."""
