@@ -362,8 +362,10 @@ class Node:
         return found
 
     def volumes(self):
-        """Disks and seeds that are there, half-made ones too."""
-        return sorted(os.listdir(self.root + ("/disks" if self.real else "/volumes")))
+        """Disks and seeds that are there; real half-made ones, too."""
+        if self.real:
+            return sorted(os.listdir(self.root + "/disks"))
+        return sorted(name for name in os.listdir(self.root + "/volumes") if not name.startswith("."))
 
     def scratch(self):
         path = self.root + "/scratch"
