@@ -1,12 +1,14 @@
 """kill -9 and delete during creates of real machines, on the embedded hypervisor: one QEMU process, ever."""
 import os
 import pathlib
+import re
 import shutil
+import signal
 import threading
 import time
 import unittest
 
-from node import GUEST, E2eTest, Node, in_parallel, needs_guest, spec, wait_for
+from node import GUEST, E2eTest, in_parallel, needs_guest, spec, wait_for
 
 
 LAST_STEP = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence DESC LIMIT 1"
@@ -37,18 +39,9 @@ class Watch:
 
 @needs_guest
 class RealMachines(E2eTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.real = Node(real=True)
-        cls.addClassCleanup(cls.real.close)
-        cls.real.start()
-
-    def tearDown(self):
-        if self.real.process is None:
-            self.real.start()
-        for vm in self.real.vms():
-            self.real.delete(vm["id"])
-        self.check_machines(self.real, [])
+    def setUp(self):
+        # One of its own for each: what one test leaves stuck must not fail the next.
+        self.real = self.node(real=True)
 
     def finish_after_kill(self, key, body, first):
         node = self.real
@@ -115,6 +108,28 @@ class RealMachines(E2eTest):
         self.finish_after_kill(key, body, first)
         return True
 
+    def test_a_start_cut_off_before_qemu_was_born(self):
+        # Report 119. libvirt writes down that it starts a machine before it has a process; killed then, it finds that
+        # note at the next open and waits for the end of the start for ever: "cannot acquire state change lock". The
+        # note of such a moment is made here by hand, out of a running machine's.
+        node = self.real
+        vm = self.expect(node.create("unborn", spec("unborn"), wait=60), 201).vm["id"]
+        [status] = pathlib.Path(node.root, "run/qemu").glob(f"*{vm}.xml")
+        node.kill()
+        for pid in node.qemu_pids(vm):
+            os.kill(pid, signal.SIGKILL)
+        wait_for("QEMU is gone", lambda: not node.qemu_pids(vm), 10)
+        text, states = re.subn(r"<domstatus [^>]*>", "<domstatus state='paused' reason='starting up' pid='0'>",
+                               status.read_text())
+        self.assertEqual((states, text.count("<libDir ")), (1, 1))
+        job = "<job type='none' async='start' flags='0x0' asyncStarted='1796077764323'/>"
+        text = re.sub(r"<job [^>]*/>", "", text).replace("<libDir ", job + "<libDir ")
+        status.write_text(text)
+        node.start()
+        self.expect(node.call("POST", f"/v1/vms/{vm}/start", None, None, {"Prefer": "wait=20"}), 200)
+        self.check_machines(node, [vm])
+        self.expect(node.delete(vm, wait=20), 200)
+
     def test_delete_during_a_create(self):
         # Reports 98, 100 and 101.
         node = self.real
@@ -164,15 +179,16 @@ class RealMachines(E2eTest):
         self.assertEqual(len(watch.pids), 1, watch.pids)
         self.assertEqual({(s["strays"], s["removed"], s["quarantined"], s["missing"]) for s in sweeps}, {(0, 0, 0, 0)})
         self.check_machines(node, [first.vm["id"]])
+        self.expect(node.delete(first.vm["id"]), 200)
+        self.check_machines(node, [])
 
     def test_a_start_that_fails_is_undone_and_the_same_key_tries_again(self):
         # Reports 40, 41, 107 and 127: a passing cause is not frozen, the retry is the same operation and the same
         # machine, and many retries at once are one new attempt.
-        node = Node(real=True)
-        self.addCleanup(node.close)
+        node = self.real
         node.guest = node.dir + "/guest"
         shutil.copytree(GUEST, node.guest)
-        node.start()
+        node.restart("stop")
         os.rename(node.guest + "/vmlinuz", node.guest + "/hidden")
         pathlib.Path(node.guest, "vmlinuz").write_bytes(b"no kernel" * 1000)
         body = spec("heals", user_data="still known")
