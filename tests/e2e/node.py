@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 BIN = os.environ.get("VMONCE_BIN", os.path.join(os.path.dirname(__file__), "../../build/vmonce"))
@@ -267,7 +268,7 @@ class Node:
             items += page["items"]
             if page["next"] is None:
                 return items
-            cursor = "&cursor=" + page["next"]
+            cursor = "&cursor=" + urllib.parse.quote(page["next"], safe="")
 
     def ended(self, operation, deadline=DEADLINE):
         """The operation, once it has ended."""
@@ -364,8 +365,10 @@ class Node:
         return found
 
     def volumes(self):
-        """Disks and seeds that are there, half-made ones too."""
-        return sorted(os.listdir(self.root + ("/disks" if self.real else "/volumes")))
+        """Disks and seeds that are there; real half-made ones, too."""
+        if self.real:
+            return sorted(os.listdir(self.root + "/disks"))
+        return sorted(name for name in os.listdir(self.root + "/volumes") if not name.startswith("."))
 
     def scratch(self):
         path = self.root + "/scratch"
