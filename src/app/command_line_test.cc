@@ -114,6 +114,8 @@ TEST_F(CommandLine, ListLeavesDeletedVmsOutUnlessAsked) {
              fmt::format(R"({{"items":[{},{}]}})", VmJson("ready"), VmJson("deleted", "old")));
   EXPECT_EQ(Run({"list", "-o", "name"}), 0);
   EXPECT_EQ(terminal_.out, "web\n");
+  ExpectJson("GET /v1/vms?deleted=true&limit=100", 200,
+             fmt::format(R"({{"items":[{},{}]}})", VmJson("ready"), VmJson("deleted", "old")));
   EXPECT_EQ(Run({"list", "--all", "-o", "name"}), 0);
   EXPECT_EQ(terminal_.out, "web\nold\n");
 }

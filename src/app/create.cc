@@ -201,7 +201,10 @@ ExitCode Create(Creation& creation) {
       fmt::format("key {}: {}", creation.ticket.intent.key, Sentence(creation.ticket)));
   const auto prefer_wait =
       creation.wait_for == WaitFor::kAccepted ? std::chrono::seconds(0) : limits::kClientPreferWait;
-  CallResult result = Post(run, creation.ticket.intent, false, prefer_wait);
+  // An answer that waits longer than we do would never be read.
+  const bool may_wait = run.globals.timeout.value_or(limits::kClientBudget) > 2 * prefer_wait;
+  CallResult result =
+      Post(run, creation.ticket.intent, false, may_wait ? prefer_wait : std::chrono::seconds(0));
   if (!result.IsSuccess()) return EndUnaccepted(creation, result);
   creation.answer = std::move(result.json);
   if (TextAt(creation.answer, "vm.id").empty() || TextAt(creation.answer, "operation.id").empty()) {

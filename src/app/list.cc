@@ -15,9 +15,10 @@ ExitCode RunList(const Invocation& run, const ListFlags& flags) {
   if (!flags.state.empty()) query.emplace_back("state", flags.state);
   if (!flags.key.empty()) query.emplace_back("idempotency_key", flags.key);
   if (!flags.label.empty()) query.emplace_back("label", flags.label);
+  // Rows of deleted VMs live on for weeks, for their keys' sake; they are shown when asked for.
+  if (flags.is_all) query.emplace_back("deleted", "true");
   Listing listing = GetAll(run, "/v1/vms", std::move(query));
   if (listing.failure) return ReportFailure(run, "list", *listing.failure);
-  // Rows of deleted VMs live on for weeks, for their keys' sake; they are shown when asked for.
   if (!flags.is_all && flags.state.empty() && flags.key.empty()) {
     std::erase_if(listing.items, [](const auto& vm) { return TextAt(vm, "state") == "deleted"; });
   }

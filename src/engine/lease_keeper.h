@@ -18,20 +18,24 @@ namespace vmonce::engine {
 // A lease as its holder sees it. Thread-safe.
 class HeldLease {
  public:
-  HeldLease(model::Lease lease, Instant deadline) : lease_(lease), deadline_(deadline) {}
+  HeldLease(model::Lease lease, Instant deadline)
+      : lease_(std::move(lease)), deadline_(std::make_shared<std::atomic<Instant>>(deadline)) {}
 
   const model::Lease& lease() const { return lease_; }
   model::Fence fence() const { return lease_.fence; }
   // Measured from before the ledger was asked, so it is never later than the ledger's own. The
   // past, once lost.
-  Instant deadline() const { return deadline_.load(std::memory_order_acquire); }
+  Instant deadline() const { return deadline_->load(std::memory_order_acquire); }
+  // The same, for calls that may outlive this.
+  std::shared_ptr<const std::atomic<Instant>> live_deadline() const { return deadline_; }
 
-  void Extend(Instant deadline) { deadline_.store(deadline, std::memory_order_release); }
-  void Lose() { deadline_.store(Instant::min(), std::memory_order_release); }
+  void Extend(Instant deadline) { deadline_->store(deadline, std::memory_order_release); }
+  void Lose() { deadline_->store(Instant::min(), std::memory_order_release); }
 
  private:
   const model::Lease lease_;
-  std::atomic<Instant> deadline_;
+  // Shared with the effects that stand under it.
+  const std::shared_ptr<std::atomic<Instant>> deadline_;
 };
 
 struct LeaseTimes {

@@ -5,7 +5,7 @@
 namespace vmonce::hypervisor {
 
 Status CheckDeadline(const ports::EffectGuard& guard, Clock& clock) {
-  if (clock.Monotonic() < guard.deadline) return {};
+  if (clock.Monotonic() < guard.Deadline()) return {};
   return Fail(ErrorCode::kFenced, "the lease ran out before the effect began");
 }
 

@@ -91,11 +91,21 @@ Conditions OperationConditions(const OperationQuery& list) {
 }
 
 std::string Cursor(char list, std::string_view key) {
-  return ToBase64(std::string(1, list) + std::string(key));
+  std::string text = ToBase64(std::string(1, list) + std::string(key));
+  // RFC 4648 section 5: a cursor goes into a query as it is.
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  text.erase(std::ranges::find(text, '='), text.end());
+  return text;
 }
 
 std::optional<std::string> ParseCursor(char list, std::string_view text) {
-  auto decoded = ParseBase64(text);
+  std::string padded(text);
+  if (padded.find_first_of("+/=") != std::string::npos) return std::nullopt;
+  std::ranges::replace(padded, '-', '+');
+  std::ranges::replace(padded, '_', '/');
+  while (padded.size() % 4 != 0) padded += '=';
+  auto decoded = ParseBase64(padded);
   if (!decoded || decoded->empty() || decoded->front() != list) return std::nullopt;
   return decoded->substr(1);
 }

@@ -21,8 +21,9 @@ struct Fence {
 // fences each start anew, so an operation accepted later (`sequence`) is above every take-over of
 // an earlier one.
 constexpr Fence EffectFence(std::int64_t sequence, Fence fence) {
-  constexpr int kTakeOverBits =
-      20;  // A take-over each lease: enough for half a year of nothing else.
+  // Every taking adds one, at most five a second while another operation holds the VM: enough for a
+  // year and a half of nothing else.
+  constexpr int kTakeOverBits = 28;
   return {(sequence << kTakeOverBits) + fence.value};
 }
 

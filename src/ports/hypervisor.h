@@ -13,7 +13,9 @@
 // No effect ever overwrites or removes what does not carry our ledger's label or name.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +36,11 @@ namespace vmonce::ports {
 struct EffectGuard {
   model::Fence fence;
   Instant deadline = kNever;
+  // The same as it is now: a lease may be renewed, or lost, while a call waits for its turn. Shared
+  // with the lease, since a call may outlive it. Absent: `deadline` stands.
+  std::shared_ptr<const std::atomic<Instant>> renewed;
+
+  Instant Deadline() const { return renewed ? renewed->load(std::memory_order_acquire) : deadline; }
 };
 
 struct HostFacts {

@@ -134,6 +134,9 @@ StepResult CreateVm::Place(const StepContext& context) const {
       return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
     change.place_on = model::PickHost(*candidates, Demand(vm->spec));
     if (!change.place_on) {
+      if (parts_.fleet.Age() == LedgerAge::kUntold) {
+        return StepResult::Again(parts_.settings.observe_every);
+      }
       const bool is_any_reachable =
           std::ranges::any_of(*candidates, &model::Candidate::is_reachable);
       return is_any_reachable
@@ -293,6 +296,7 @@ template <typename Call>
 StepResult CreateVm::OnHost(const StepContext& context, Call call) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
+  if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());
   const Status done = call(**host, *vm);
@@ -304,6 +308,7 @@ StepResult CreateVm::UndoOnHost(const StepContext& context, Call call) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
   if (!vm->host) return StepResult::Done("it was never placed");
+  if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());
   const Status done = call(**host, *vm);

@@ -128,6 +128,7 @@ StepResult DeleteVm::OnHost(const StepContext& context, Call call) const {
   const Result<bool> is_dead = IsDead(*vm->host);
   if (!is_dead) return StepResult::From(is_dead.error());
   if (*is_dead) return StepResult::Done("its host is declared dead");
+  if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());
   const Status done = call(**host, *vm);

@@ -130,6 +130,12 @@ std::vector<model::HostId> Fleet::Ids() const {
   return ids;
 }
 
+bool Fleet::HasBeenTried(const model::HostId& id) const {
+  MonitorLock lock(*monitor_);
+  const auto found = members_.find(id);
+  return found == members_.end() || found->second.has_been_tried;
+}
+
 std::string Fleet::UriOf(const model::HostId& id) const {
   const auto found = members_.find(id);
   return found == members_.end() ? "" : found->second.plan.uri;

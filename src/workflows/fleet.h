@@ -56,6 +56,9 @@ class Fleet {
   // nullptr: no such host in the configuration (any more).
   ports::Hypervisor* Find(const model::HostId& id) const;
   std::vector<model::HostId> Ids() const;
+  // False until the first try to connect in this process has ended. Nothing is known of such a
+  // host.
+  bool HasBeenTried(const model::HostId& id) const;
   std::string UriOf(const model::HostId& id) const;
   HostStatus StatusOf(const model::HostId& id) const;
   // The ledger's hosts with what is known here of their reachability.

@@ -26,12 +26,17 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
   return hypervisor;
 }
 
+std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm) {
+  if (!vm.host || parts.fleet.HasBeenTried(*vm.host)) return std::nullopt;
+  return engine::StepResult::Again(parts.settings.observe_every);
+}
+
 model::Fence FenceOf(const engine::StepContext& context) {
   return model::EffectFence(context.operation.sequence, context.lease.fence());
 }
 
 ports::EffectGuard GuardOf(const engine::StepContext& context) {
-  return {FenceOf(context), context.lease.deadline()};
+  return {FenceOf(context), context.lease.deadline(), context.lease.live_deadline()};
 }
 
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,

@@ -42,6 +42,10 @@ Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& 
 // The door to the VM's host. kUnavailable when the configuration no longer has that host.
 Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
 
+// After a start, a host is waited for until it was tried once: that is no failure of a step.
+// Absent: go on.
+std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm);
+
 // Stands beside every effect: see model::EffectFence.
 model::Fence FenceOf(const engine::StepContext& context);
 ports::EffectGuard GuardOf(const engine::StepContext& context);

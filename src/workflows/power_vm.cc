@@ -156,6 +156,7 @@ LookResult PowerVm::Look(const StepContext& context, std::optional<model::Observ
 StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
+  if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
   return From(target->host->Start(target->vm.id, GuardOf(context)));
 }
 
@@ -163,6 +164,7 @@ StepResult PowerVm::Start(const StepContext& context) const {
 StepResult PowerVm::Stop(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
+  if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
   ports::Hypervisor& host = *target->host;
   const model::VmId& vm = target->vm.id;
 
@@ -199,6 +201,7 @@ StepResult PowerVm::PowerOff(ports::Hypervisor& host, const StepContext& context
 StepResult PowerVm::Reboot(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
+  if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
   Status status = target->host->Reboot(target->vm.id, GuardOf(context));
   // A machine that is off is rebooted by starting it.
   if (!status && status.error().code == ErrorCode::kConflict) {

@@ -31,6 +31,7 @@ ports::VmFilter ReadFilter(QueryReader& query) {
     }
   }
   filter.key_hash = query.KeyHash();
+  filter.with_deleted = query.Bool("deleted").value_or(false);
   return filter;
 }
 
