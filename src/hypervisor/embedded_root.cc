@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "base/file.h"
 #include "hypervisor/marker.h"
@@ -71,6 +72,23 @@ std::string CommandLine(const std::string& process) {
   return text;
 }
 
+// libvirt writes down that it starts a machine before it has a process. Killed then, it finds that
+// note at the next open and waits for the end of that start for ever. We hold the root's lock, so a
+// note about a machine without a QEMU process tells of nothing; without it the machine is defined
+// and off.
+void ForgetUnbornStarts(const std::string& root) {
+  std::error_code failed;
+  std::vector<std::filesystem::path> notes;
+  for (auto entry = std::filesystem::directory_iterator(root + "/run/qemu", failed);
+       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    if (entry->path().extension() == ".xml") notes.push_back(entry->path());
+  }
+  for (const std::filesystem::path& note : notes) {
+    const Result<bool> has_process = HasQemuProcess(note.stem().string());
+    if (has_process && !*has_process) unlink(note.c_str());
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<EmbeddedRoot>> EmbeddedRoot::Open(const std::string& root) {
@@ -85,6 +103,7 @@ Result<std::unique_ptr<EmbeddedRoot>> EmbeddedRoot::Open(const std::string& root
     return Fail(ErrorCode::kUnavailable, written.error().detail);
   }
   ClearScratch(root + "/scratch");
+  ForgetUnbornStarts(root);
   return std::make_unique<EmbeddedRoot>(root, *std::move(lock));
 }
 
