@@ -252,11 +252,9 @@ class Allowances(unittest.TestCase):
 
 
 class Repository(unittest.TestCase):
-    def test_every_file_of_this_one_is_read_within_two_seconds(self):
+    def test_every_file_of_this_one_can_be_read(self):
         root = os.path.join(HERE, "..", "..")
-        begin = tidy.time.process_time()
         self.assertTrue(tidy.Tidy().run(root, tidy.tracked_files(root)))
-        self.assertLess(tidy.time.process_time() - begin, 2)
 
 
 if __name__ == "__main__":
