@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,15 +62,18 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  Status Fill(std::string_view data, mode_t mode) {
+  // The descriptor of the file, which is on disk.
+  Result<UniqueFd> Fill(std::string_view data, mode_t mode) {
     constexpr int kSuffixLength = 4;  // ".tmp"
-    const UniqueFd fd(mkostemps(path_.data(), kSuffixLength, O_CLOEXEC));
+    UniqueFd fd(mkostemps(path_.data(), kSuffixLength, O_CLOEXEC));
     if (!fd.IsOpen()) return FailErrno(errno, fmt::format("create {}", path_));
     exists_ = true;
-    if (auto written = WriteAll(fd.get(), data, path_); !written) return written;
+    if (auto written = WriteAll(fd.get(), data, path_); !written) {
+      return std::unexpected(written.error());
+    }
     if (fchmod(fd.get(), mode) != 0) return FailErrno(errno, fmt::format("set mode of {}", path_));
     if (fsync(fd.get()) != 0) return FailErrno(errno, fmt::format("sync {}", path_));
-    return {};
+    return fd;
   }
 
   Status MoveOver(const std::string& destination) {
@@ -155,16 +159,28 @@ Result<std::string> ReadWholeFile(const std::string& path, std::size_t max_bytes
 
 Status WriteFileAtomically(const std::string& path, std::string_view data, mode_t mode) {
   TemporaryFile file(path);
-  if (auto filled = file.Fill(data, mode); !filled) return filled;
+  if (auto filled = file.Fill(data, mode); !filled) return std::unexpected(filled.error());
   if (auto moved = file.MoveOver(path); !moved) return moved;
   return SyncDirectoryOf(path);
 }
 
 Status CreateFileAtomically(const std::string& path, std::string_view data, mode_t mode) {
   TemporaryFile file(path);
-  if (auto filled = file.Fill(data, mode); !filled) return filled;
+  if (auto filled = file.Fill(data, mode); !filled) return std::unexpected(filled.error());
   if (auto linked = file.LinkTo(path); !linked) return linked;
   return SyncDirectoryOf(path);
+}
+
+Result<UniqueFd> CreateFileLocked(const std::string& path, std::string_view data, mode_t mode) {
+  TemporaryFile file(path);
+  auto filled = file.Fill(data, mode);
+  if (!filled) return filled;
+  if (flock(filled->get(), LOCK_EX | LOCK_NB) != 0) {
+    return FailErrno(errno, fmt::format("lock {}", path));
+  }
+  if (auto linked = file.LinkTo(path); !linked) return std::unexpected(linked.error());
+  if (auto synced = SyncDirectoryOf(path); !synced) return std::unexpected(synced.error());
+  return filled;
 }
 
 }  // namespace vmonce

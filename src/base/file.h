@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace vmonce {
 
@@ -31,5 +32,9 @@ Status WriteFileAtomically(const std::string& path, std::string_view data, mode_
 // The same for a file that must not exist yet: kConflict when anything stands at `path`, which is
 // then untouched. Of any number of concurrent callers, in any process, one succeeds.
 Status CreateFileAtomically(const std::string& path, std::string_view data, mode_t mode);
+
+// The same, and from the moment anyone can see the file it is locked (flock(2), exclusive) by the
+// descriptor answered: whoever else opens it and asks for the lock waits or is refused.
+Result<UniqueFd> CreateFileLocked(const std::string& path, std::string_view data, mode_t mode);
 
 }  // namespace vmonce

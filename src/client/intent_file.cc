@@ -94,11 +94,13 @@ IntentStore::IntentStore(std::string directory, Clock& clock)
 
 Result<std::unique_ptr<HeldIntent>> IntentStore::Save(const Intent& intent) {
   if (const Status made = MakeDirectory(); !made) return std::unexpected(made.error());
-  const Status written = CreateFileAtomically(PathOf(intent.key), Serialise(intent), 0600);
+  // Born locked: a second identical command must never see it as one that nobody works on.
+  const std::string path = PathOf(intent.key);
+  Result<UniqueFd> written = CreateFileLocked(path, Serialise(intent), 0600);
   // kUnknown means that the file stands and only a power cut could take it back. Going on without
   // that certainty would break the promise of this file.
   if (!written) return Context("keeping the key", written.error());
-  return Hold(intent.key);
+  return std::make_unique<HeldIntent>(intent, path, std::move(*written));
 }
 
 Result<std::unique_ptr<HeldIntent>> IntentStore::Hold(std::string_view key) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "base/system.h"
 #include "base/temp_dir.h"
 #include "client/fake_transport.h"
 #include "model/limits.h"
@@ -67,6 +69,34 @@ TEST_F(IntentStoreTest, DoesNotShareTheKeyOfACommandThatStillRuns) {
   ASSERT_TRUE(running);
   EXPECT_EQ(*store_.HoldSame(kUrl, R"({"image":"tiny"})"), nullptr);
   EXPECT_EQ(store_.Hold("k-1").error().code, ErrorCode::kConflict);
+}
+
+TEST_F(IntentStoreTest, NeverShowsAnIntentThatIsJustBeingSavedAsUnfinished) {
+  const auto threads = NewSystemThreads();
+  // The files' own times are real, and a listing removes temporary ones that are old.
+  const auto clock = NewSystemClock();
+  const std::string directory = dir_.File("state/intents");
+  IntentStore mine(directory, *clock);
+  std::atomic<bool> done = false;
+  std::atomic<int> stolen = 0;
+  auto thief = threads->Spawn("thief", [&](const std::stop_token&) {
+    IntentStore store(directory, *clock);
+    while (!done) {
+      const auto taken = store.HoldSame(kUrl, R"({"image":"tiny"})");
+      if (taken && *taken) ++stolen;
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    const auto held =
+        mine.Save({fmt::format("k-{}", i), std::string(kUrl), R"({"image":"tiny"})", clock->Now()});
+    EXPECT_TRUE(held) << held.error().detail;
+    if (held) {
+      EXPECT_TRUE((*held)->Finish());
+    }
+  }
+  done = true;
+  thief.reset();
+  EXPECT_EQ(stolen, 0);
 }
 
 TEST_F(IntentStoreTest, DoesNotContinueAnOldIntentUnasked) {
