@@ -18,7 +18,7 @@ constexpr std::pair<std::string_view, VmGoal> kGoals[] = {
     {"ready", VmGoal::kReady},       {"stopped", VmGoal::kStopped}, {"deleted", VmGoal::kDeleted},
 };
 
-std::string_view NameOf(VmGoal goal) {
+std::string_view NameOfGoal(VmGoal goal) {
   for (const auto& [name, known] : kGoals) {
     if (known == goal) return name;
   }
@@ -131,7 +131,7 @@ ExitCode WaitForGoal(const Invocation& run, value& vm, VmGoal goal) {
     const auto left =
         std::chrono::duration_cast<Milliseconds>(Deadline(run) - run.world.clock.Monotonic());
     const std::string later =
-        CommandHint(run, fmt::format("wait {} --for {}", NameOf(vm), NameOf(goal)));
+        CommandHint(run, fmt::format("wait {} --for {}", NameOf(vm), NameOfGoal(goal)));
     if (wait >= left) {
       run.messages.Say(fmt::format("{} is still {}: the waiting has ended; go on with: {}",
                                    NameOf(vm), TextAt(vm, "state"), later));
