@@ -52,11 +52,21 @@ class OutputRules : public FakeWorld {
       const bool is_group = !command->children.empty() && command->arguments.empty();
       if (IsIn(kLocal, name) || is_group) continue;
       SCOPED_TRACE(name);
+      transport_.requests.clear();
       code_ = Run(LineOf(*command));
+      if (IsUnasked()) continue;
       check(name);
       ++tried;
     }
     EXPECT_GE(tried, 15);
+  }
+
+  // It wants more than this test can guess (a file that is there), and says so before it asks.
+  bool IsUnasked() {
+    if (code_ != 2 || !transport_.requests.empty()) return false;
+    EXPECT_TRUE(Said("error: ")) << terminal_.err;
+    EXPECT_EQ(terminal_.out, "");
+    return true;
   }
 
   int code_ = 0;
@@ -102,7 +112,10 @@ TEST_F(OutputRules, CtrlCIsAHundredAndThirtyWithNoData) {
     const bool is_group = !command->children.empty() && command->arguments.empty();
     if (IsIn(kLocal, command->Joined(" ")) || is_group) continue;
     SCOPED_TRACE(command->Joined(" "));
-    EXPECT_EQ(Run(LineOf(*command)), 130) << terminal_.err;
+    transport_.requests.clear();
+    code_ = Run(LineOf(*command));
+    if (IsUnasked()) continue;
+    EXPECT_EQ(code_, 130) << terminal_.err;
     EXPECT_EQ(terminal_.out, "");
     EXPECT_TRUE(Said("interrupted")) << terminal_.err;
   }
