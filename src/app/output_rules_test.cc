@@ -279,7 +279,7 @@ TEST_F(Help, AWordOfOtherProgramsOrASlipIsAnsweredWithOurs) {
                                    {"rm", "delete"},
                                    {"launch", "create"},
                                    {"crate", "create"},
-                                   {"lsit", "list"},
+                                   {"lst", "list"},
                                    {"ssh", "console"}}) {
     EXPECT_EQ(Run({"--url", "http://x", word, "web"}), 2);
     EXPECT_TRUE(Said(fmt::format("there is no command {}; did you mean `vmonce {}`?", word, ours)))
