@@ -204,11 +204,15 @@ TEST_F(Formats, DataIsOnStdoutInTheFormatAskedFor) {
       EXPECT_FALSE(terminal_.out.empty());
       EXPECT_TRUE(terminal_.out.ends_with('\n'));
       EXPECT_EQ(terminal_.out.find('\033'), std::string::npos);
-      if (format == "json") EXPECT_TRUE(ParseStrictJson(terminal_.out)) << terminal_.out;
+      if (format == "json") {
+        EXPECT_TRUE(ParseStrictJson(terminal_.out)) << terminal_.out;
+      }
       if (format == "jsonl") {
         for (const std::string& item : Lines()) EXPECT_TRUE(ParseStrictJson(item)) << item;
       }
-      if (format == "name" && !row.names.empty()) EXPECT_EQ(Lines(), row.names);
+      if (format == "name" && !row.names.empty()) {
+        EXPECT_EQ(Lines(), row.names);
+      }
     }
   }
 }
