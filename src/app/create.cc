@@ -83,7 +83,8 @@ ExitCode EndUnaccepted(Creation& creation, const CallResult& result) {
   const ExitCode code = ReportFailure(run, "create", result);
   if (result.end == CallEnd::kAnswered && IsSettledBy(result)) {
     const auto problem = client::ReadProblem(*result.response);
-    if (!problem.vm.empty() && !problem.operation.empty()) SayConsoleTail(run, problem.vm);
+    if (!problem.vm.empty() && !problem.operation.empty())
+      SayConsoleTail(run, problem.vm.substr(problem.vm.rfind('/') + 1));
     creation.ticket.Finish(run);
     return code;
   }
