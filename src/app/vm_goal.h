@@ -28,7 +28,6 @@ struct GoalVerdict {
 
 // Where others reach it: "10.0.0.7", or where a port of its host leads to it, "127.0.0.1:20022"; ""
 // when nothing does.
-// does.
 std::string AddressOf(const boost::json::value& vm);
 
 // By what the server says of the VM now. `vm` is a VM of the API.
