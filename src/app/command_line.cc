@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "app/duration.h"
-#include "client/url.h"
 #include "model/limits.h"
 
 namespace vmonce::app {
@@ -12,30 +11,42 @@ namespace {
 namespace limits = model::limits;
 
 struct RawGlobals {
-  std::string url, output = "table", timeout;
+  ClientFlags flags;
+  std::string timeout;
   bool is_json_line = false;
 };
 
 // The flags of the program itself, accepted before and after the subcommand's name.
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
-  app.add_option("--url", raw.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
-  app.add_option("-o,--output", raw.output, "table (default), json, jsonl, yaml or name");
+  app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
+  app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
                  "End the waiting after this long (30s, 5m), never the operation");
 }
 
+std::string JoinMistakes(const std::vector<ConfigMistake>& mistakes) {
+  std::string text;
+  for (const ConfigMistake& mistake : mistakes) {
+    text += (text.empty() ? "" : "\n       ") + mistake.Format();
+  }
+  return text;
+}
+
 Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
+  if (!raw.flags.output.empty() && !ParseOutputFormat(raw.flags.output)) {
+    return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
+  }
+  auto settings = ReadClientSettings(raw.flags, environment);
+  if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
-  const std::string url =
-      raw.url.empty() ? environment("VMONCE_URL").value_or(std::string(kDefaultUrl)) : raw.url;
-  auto normal = client::NormaliseBaseUrl(url);
-  if (!normal) return Context(raw.url.empty() ? "VMONCE_URL" : "--url", normal.error());
-  globals.url = std::move(*normal);
-  const auto format = ParseOutputFormat(raw.output);
-  if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
-  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;
+  globals.url = std::move(settings->url);
+  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
+  globals.explanation = std::move(settings->explanation);
+  if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
+  if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -59,6 +70,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddConfig(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
