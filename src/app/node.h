@@ -40,6 +40,9 @@ class Node {
   // out, and the process must end by _exit.
   bool Stop();
 
+  // The thread that takes requests came round within `within`: it does not hang. Thread-safe.
+  bool IsTakingRequests(Milliseconds within) const;
+
   std::string Url() const;
   std::string LedgerId() const;
 

@@ -13,6 +13,8 @@
 #include "app/config.h"
 #include "app/exit_code.h"
 #include "app/node.h"
+#include "app/serve_check.h"
+#include "app/service_manager.h"
 #include "base/system.h"
 
 namespace vmonce::app {
@@ -40,6 +42,32 @@ sigset_t BlockEndSignals() {
   return signals;
 }
 
+int Check(const Config& config) {
+  bool is_ok = true;
+  for (const CheckLine& line : CheckStart(config)) {
+    std::printf("%-5s  %s\n", line.is_ok ? "ok" : "fault", line.text.c_str());
+    is_ok = is_ok && line.is_ok;
+  }
+  return is_ok ? 0 : kRefused;
+}
+
+// Returns the signal that ends it. Meanwhile systemd's watchdog is fed as long as requests are
+// taken.
+int WaitForEnd(const sigset_t& signals, const Node& node) {
+  const auto period = AlivePeriod();
+  while (true) {
+    if (!period) {
+      int received = 0;
+      if (sigwait(&signals, &received) == 0) return received;
+      continue;
+    }
+    const timespec wait{.tv_sec = period->count() / 1'000,
+                        .tv_nsec = period->count() % 1'000 * 1'000'000};
+    if (const int received = sigtimedwait(&signals, nullptr, &wait); received > 0) return received;
+    if (node.IsTakingRequests(*period)) NotifyAlive();
+  }
+}
+
 int Refuse(const Error& error) {
   std::fprintf(stderr, "vmonce serve: %s\n", error.detail.c_str());
   return kRefused;
@@ -57,6 +85,7 @@ int RunServe(const ServeFlags& flags) {
     }
     return kUsage;
   }
+  if (flags.is_check) return Check(*config);
   RaiseOpenFiles();
   const sigset_t signals = BlockEndSignals();
 
@@ -72,8 +101,9 @@ int RunServe(const ServeFlags& flags) {
       "serving",
       {{"url", (*node)->Url()}, {"ledger", (*node)->LedgerId()}, {"state", config->state.dir}});
 
-  int received = 0;
-  sigwait(&signals, &received);
+  NotifyReady("Serving " + (*node)->Url());
+  const int received = WaitForEnd(signals, **node);
+  NotifyStopping();
   logger->Info("stopping", {{"signal", received}});
   const bool is_clean = (*node)->Stop();
   logger->Info("stopped", {{"is_clean", is_clean}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -81,7 +82,8 @@ class Server::Core final {
         state_(options_, context_, loop_, dispatcher_, observer_),
         acceptor_(loop_->context()),
         accept_pause_(loop_->context()),
-        tick_timer_(loop_->context()) {
+        tick_timer_(loop_->context()),
+        last_turn_(context.clock.Monotonic()) {
     state_.request_id_prefix = fmt::format("{:016x}", context.random.Next());
     loop_->OnAnswer([this](Exchange exchange, Response response) {
       const auto found = connections_.find(exchange.connection);
@@ -92,6 +94,7 @@ class Server::Core final {
 
   Status Start();
   std::uint16_t port() const { return port_; }
+  Instant LastTurn() const { return last_turn_.load(std::memory_order_relaxed); }
   void Stop();
 
  private:
@@ -118,6 +121,7 @@ class Server::Core final {
   std::size_t surplus_ = 0;
   std::uint64_t last_id_ = 0;
   Instant stop_deadline_ = kNever;
+  std::atomic<Instant> last_turn_;
   std::unique_ptr<Thread> thread_;
 };
 
@@ -197,6 +201,7 @@ Task<void> Server::Core::Tick() {
     auto token = Into(ignored);
     co_await tick_timer_.async_wait(token);
     const Instant now = context_.clock.Monotonic();
+    last_turn_.store(now, std::memory_order_relaxed);
     for (const auto& [id, connection] : connections_) {
       if (now >= stop_deadline_) connection->Abort();
       connection->OnTick(now);
@@ -233,6 +238,8 @@ Server::~Server() { core_->Stop(); }
 Status Server::Start() { return core_->Start(); }
 
 std::uint16_t Server::port() const { return core_->port(); }
+
+Instant Server::LastTurn() const { return core_->LastTurn(); }
 
 void Server::Stop() { core_->Stop(); }
 

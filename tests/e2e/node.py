@@ -120,6 +120,7 @@ class Node:
         self.config_path = self.dir + "/vmonce.toml"
         self.port = 0
         self.process = None
+        self.program = [BIN]  # May begin with what starts it, such as setpriv.
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
         self.guest = GUEST if real else self.dir
@@ -159,7 +160,7 @@ class Node:
         self.write_config()
         self.log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BIN, "serve", "--config", self.config_path], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*self.program, "serve", "--config", self.config_path], stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log, start_new_session=True)
         log.close()
 
