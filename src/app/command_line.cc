@@ -68,6 +68,8 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--config,-c", flags->config_path, "Configuration file");
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false);
+  command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
+                    "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 
