@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client_tls.h"
 #include "app/duration.h"
 #include "client/url.h"
 #include "model/limits.h"
@@ -13,6 +14,7 @@ namespace limits = model::limits;
 
 struct RawGlobals {
   std::string url, output = "table", timeout;
+  ClientTlsFlags tls;
   bool is_json_line = false;
 };
 
@@ -20,6 +22,11 @@ struct RawGlobals {
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
   app.add_option("--url", raw.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--cacert", raw.tls.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)");
+  app.add_option("--client-cert", raw.tls.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)");
+  app.add_option("--client-key", raw.tls.client_key, "File of its key (VMONCE_CLIENT_KEY)");
   app.add_option("-o,--output", raw.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
@@ -33,6 +40,9 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto normal = client::NormaliseBaseUrl(url);
   if (!normal) return Context(raw.url.empty() ? "VMONCE_URL" : "--url", normal.error());
   globals.url = std::move(*normal);
+  auto tls = ReadClientTls(raw.tls, environment);
+  if (!tls) return std::unexpected(tls.error());
+  globals.tls = std::move(*tls);
   const auto format = ParseOutputFormat(raw.output);
   if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;

@@ -89,7 +89,6 @@ TEST_F(ConfigMistakesTest, OutOfRangeSaysTheRange) {
   }
 }
 
-// report 128: a default of 0.0.0.0 without a password.
 TEST_F(ConfigMistakesTest, WhoListensWhereOthersReachIsProtected) {
   for (const char* address : {"0.0.0.0:80", "192.168.1.1:80", "[::]:80", "128.0.0.1:80",
                               "[::ffff:127.0.0.1]:80", "[2001:db8::1]:80"}) {

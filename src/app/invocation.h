@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "client/curl_transport.h"
 #include "client/retrying_client.h"
 #include "client/transport.h"
 
@@ -33,6 +34,7 @@ struct World {
 
 struct Globals {
   std::string url{kDefaultUrl};  // Of NormaliseBaseUrl().
+  client::TlsIdentity tls{};
   OutputFormat format = OutputFormat::kTable;
   std::optional<Milliseconds> timeout;  // Ends the waiting, never the operation.
 };

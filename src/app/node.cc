@@ -239,6 +239,7 @@ http::Router Node::Parts::Routes() {
                       rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
+                        scrape->UpdateHttp(*server);
                         scrape->Update();
                         return meters->metrics.Render();
                       },

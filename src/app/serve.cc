@@ -41,12 +41,14 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// The signal that ends it.
+// The signal that ends it. SIGHUP does when it says that the terminal is gone.
 int ServeUntilTold(const sigset_t& signals, Node& node) {
+  const bool has_terminal = isatty(STDERR_FILENO) == 1;
   for (;;) {
     int received = 0;
     sigwait(&signals, &received);
-    if (received != SIGHUP) return received;
+    const bool is_hung_up = has_terminal && isatty(STDERR_FILENO) == 0;
+    if (received != SIGHUP || is_hung_up) return received;
     node.ReloadTls();
   }
 }

@@ -45,10 +45,11 @@ std::unexpected<Error> ListenError(const IoError& error, const ServerOptions& op
 
 // Whom a bound on addresses counts as one: a network of 64 bits is what one client is given (RFC
 // 6177). Empty for whom it does not count.
-std::string CountedAddress(const Socket& socket) {
+std::string CountedAddress(const Socket& socket, const ServerOptions& options) {
+  if (options.max_connections_per_address == 0) return "";
   IoError error;
-  asio::ip::address address = socket.remote_endpoint(error).address();
-  if (error || address.is_loopback()) return "";
+  const asio::ip::address address = socket.remote_endpoint(error).address();
+  if (error || (address.is_loopback() && !options.counts_loopback)) return "";
   if (address.is_v4()) return address.to_string();
   const asio::ip::address_v6 v6 = address.to_v6();
   if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
@@ -240,8 +241,7 @@ Task<void> Server::Core::Accept() {
 }
 
 void Server::Core::Add(Socket socket) {
-  std::string address;
-  if (options_.max_connections_per_address > 0) address = CountedAddress(socket);
+  std::string address = CountedAddress(socket, options_);
   const bool is_surplus = !IsRoomFor(address);
   if (is_surplus) TellFull();
   if (is_surplus && surplus_ >= kMaxSurplus) return;

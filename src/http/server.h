@@ -40,9 +40,11 @@ struct ServerOptions {
   // Beyond, the connection that has owed a request for the longest is closed; when all are being
   // served, the next gets 503.
   std::size_t max_connections = 10000;
-  // Of one address, or of one IPv6 network of 64 bits, that is no loopback one; beyond, 503. A
-  // reverse proxy is one address. 0: any number.
+  // Of one address, or of one IPv6 network of 64 bits; beyond, 503. A reverse proxy is one address.
+  // 0: any number.
   std::size_t max_connections_per_address = 0;
+  // Whether that bound is one for loopback addresses, too.
+  bool counts_loopback = false;
   // TLS handshakes that have begun; beyond, the oldest of them is ended.
   std::size_t max_handshakes = 512;
   // How many answers to pipelined requests may gather for one write. Requests of one connection run

@@ -65,7 +65,7 @@ TEST_F(ServerTls, RefusesOldVersionsAndForeignProtocols) {
 
 TEST_F(ServerTls, IsNotBelievedByWhoTrustsAnotherAuthority) {
   StartTls();
-  const TestAuthority other;
+  const TestAuthority other("other");
   const TlsClient client(server_->port(), {.authority = other.certificate(), .protocols = ""});
   EXPECT_FALSE(client.is_open());
   EXPECT_THAT(client.failure(), HasSubstr("certificate verify failed"));
@@ -91,7 +91,7 @@ TEST_F(ServerTls, TellsAClientThatSpeaksInClear) {
 }
 
 TEST_F(ServerTls, AsksClientsForACertificateOfTheirAuthority) {
-  TestAuthority clients;
+  TestAuthority clients("clients");
   files_.PutClientCa(clients.certificate());
   StartTls();
   TlsClient::Wish wish = Wish();
@@ -115,7 +115,7 @@ TEST_F(ServerTls, AsksClientsForACertificateOfTheirAuthority) {
 }
 
 TEST_F(ServerTls, ServesClientsWithoutACertificateWhereOneIsOptional) {
-  TestAuthority clients;
+  TestAuthority clients("clients");
   files_.PutClientCa(clients.certificate());
   files_.files().is_client_required = false;
   StartTls();

@@ -30,7 +30,8 @@ class TestAuthority final {
     int end_days = 30;
   };
 
-  TestAuthority() : key_(EVP_EC_gen("P-256")), own_(New({.name = "authority", .names = ""}, key_)) {
+  explicit TestAuthority(const std::string& name = "authority")
+      : key_(EVP_EC_gen("P-256")), own_(New({.name = name, .names = ""}, key_)) {
     Sign(own_.get());
   }
 

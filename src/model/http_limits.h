@@ -13,6 +13,8 @@ inline constexpr std::size_t kHttpConnectionsPerAddress = 1'000;
 // Each holds about 50 KiB while it lasts; honest ones last a few round trips.
 inline constexpr std::size_t kHttpHandshakes = 512;
 inline constexpr std::chrono::seconds kHttpHandshakeTimeout{10};
+// Of a client's PEM file; a bundle of all public authorities has 220 KiB.
+inline constexpr std::size_t kClientPemBytes = 4 << 20;
 // Renewals happen a month before the end; two weeks before it, something is wrong.
 inline constexpr std::chrono::hours kCertificateWarning{14 * 24};
 

@@ -175,7 +175,7 @@ class Node:
     def _said_port(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log_text()}")
-        found = re.search(r'"event":"serving","url":"http://[^"]*:(\d+)"', self.log_text(self.log_start))
+        found = re.search(r'"event":"serving","url":"https?://[^"]*:(\d+)"', self.log_text(self.log_start))
         return int(found.group(1)) if found else None
 
     @property
@@ -218,6 +218,9 @@ class Node:
 
     # ---- HTTP
 
+    def connect(self, timeout):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
     def call(self, method, path, body=None, key=None, headers=(), timeout=90):
         """One exchange. body: bytes as they are, or anything to be written as JSON. key: as it stands in the header."""
         sent = dict(headers)
@@ -227,7 +230,7 @@ class Node:
             body = json.dumps(body).encode()
         if method not in ("GET", "HEAD"):
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             connection.request(method, path, body, {name: value for name, value in sent.items() if value is not None})
             response = connection.getresponse()
