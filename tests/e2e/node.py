@@ -108,6 +108,7 @@ atexit.register(shutil.rmtree, _abilities, ignore_errors=True)
 class Node:
     """One state directory and, while it runs, the process that serves it. real: the embedded QEMU driver, else a
     simulated host whose machines survive in files and whose every call takes latency_ms."""
+    command_prefix = ()
 
     def __init__(self, real=False, latency_ms=0, **sections):
         # Sockets below the embedded root have short names only.
@@ -159,7 +160,8 @@ class Node:
         self.write_config()
         self.log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BIN, "serve", "--config", self.config_path], stdin=subprocess.DEVNULL,
+        command = [*self.command_prefix, BIN, "serve", "--config", self.config_path]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log, start_new_session=True)
         log.close()
 
