@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client_tls.h"
 #include "app/duration.h"
 #include "model/limits.h"
 
@@ -13,6 +14,7 @@ namespace limits = model::limits;
 struct RawGlobals {
   ClientFlags flags;
   std::string timeout;
+  ClientTlsFlags tls;
   bool is_json_line = false;
 };
 
@@ -21,6 +23,11 @@ void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
   app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
   app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
+  app.add_option("--cacert", raw.tls.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)");
+  app.add_option("--client-cert", raw.tls.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)");
+  app.add_option("--client-key", raw.tls.client_key, "File of its key (VMONCE_CLIENT_KEY)");
   app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
@@ -45,6 +52,9 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   globals.url = std::move(settings->url);
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
   globals.explanation = std::move(settings->explanation);
+  auto tls = ReadClientTls(raw.tls, environment);
+  if (!tls) return std::unexpected(tls.error());
+  globals.tls = std::move(*tls);
   if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
   if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
   if (!raw.timeout.empty()) {
@@ -81,6 +91,8 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false);
   command->add_flag("--check", flags->is_check, "Only look whether it would start; change nothing");
+  command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
+                    "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 
