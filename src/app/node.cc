@@ -16,6 +16,7 @@
 #include "hypervisor/factory.h"
 #include "ledger/sqlite_ledger.h"
 #include "service/capacity.h"
+#include "service/host_admin.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
@@ -106,6 +107,7 @@ struct Node::Parts {
   std::unique_ptr<service::Intake> intake;
   std::unique_ptr<service::VmService> vms;
   std::unique_ptr<service::Reconciler> reconciler;
+  std::unique_ptr<service::HostAdmin> host_admin;
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
@@ -166,6 +168,7 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
+  host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
   scrape = std::make_unique<Scrape>(meters->service, *ledger, *vms, *reconciler, doors.threads);
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
@@ -217,7 +220,7 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
+      rest::RestParts{*vms, queries, *reconciler, *host_admin, sealer, doors.clock,
                       rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
