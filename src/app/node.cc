@@ -45,10 +45,8 @@ Status MakeStateDirectory(const std::string& dir) {
   return {};
 }
 
-std::optional<model::Resources> CapacityOf(const HostConfig& host) {
-  if (!host.cpus || !host.memory_mib) return std::nullopt;
-  return model::Resources{host.vms, *host.cpus, *host.memory_mib,
-                          host.disk_gib.value_or(limits::kDiskGib)};
+workflows::CapacityPlan CapacityOf(const HostConfig& host) {
+  return {host.vms, host.cpus, host.memory_mib, host.disk_gib};
 }
 
 Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {

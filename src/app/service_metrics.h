@@ -31,7 +31,7 @@ class ServiceMetrics {
   Counter& Operations(std::string_view kind, std::string_view outcome) const;
   Gauge& OperationsInState(std::string_view state) const;
   Histogram& StepDuration(std::string_view step, std::string_view outcome) const;
-  // `action`: missing, found, made_due, quarantined, removed, alarmed.
+  // `action`: missing, found, made_due, quarantined, removed, restarted, stopped, alarmed.
   Counter& ReconcileActions(std::string_view action) const;
   Histogram& HypervisorCallDuration(std::string_view call, std::string_view outcome) const;
   // `route` is the template, such as "/v1/vms/{id}".

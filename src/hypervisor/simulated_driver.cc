@@ -19,11 +19,13 @@ std::optional<model::Label> OursOnly(const std::optional<model::Label>& label,
 }
 
 ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::LedgerId& ledger) {
+  const bool is_unknown =
+      domain.power == Observed::kStopped && domain.stopped_by == StopCause::kNone;
   return {.id = domain.id,
           .name = domain.name,
           .power = domain.power,
           .label = OursOnly(domain.label, ledger),
-          .stopped_by = domain.stopped_by};
+          .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by};
 }
 
 // For a domain that need not exist.

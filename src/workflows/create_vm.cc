@@ -87,6 +87,14 @@ engine::Saga CreateVmSaga(const WorkflowParts& parts) {
 
 namespace {
 
+// Back to the placing: the machine is made on another host.
+StepResult Elsewhere(const Vm& vm) {
+  StepResult result;
+  result.kind = StepResult::Kind::kRewind;
+  result.detail = "host " + vm.host->value + " is declared dead";
+  return result;
+}
+
 LookResult CreateVm::Look(const StepContext& context) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return {LookResult::Kind::kNoAnswer, 0, vm.error().detail};
@@ -288,6 +296,9 @@ StepResult CreateVm::Destroy(const StepContext& context) const {
 StepResult CreateVm::Publish(const StepContext& context) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  if (*is_dead) return Elsewhere(*vm);
   StepResult result = StepResult::Done();
   ports::VmChange change;
   change.vm = vm->id;
@@ -335,11 +346,7 @@ StepResult CreateVm::OnHost(const StepContext& context, Call call) const {
   if (!vm) return StepResult::From(vm.error());
   const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
   if (!is_dead) return StepResult::From(is_dead.error());
-  if (*is_dead) {
-    StepResult elsewhere{StepResult::Kind::kRewind,
-                         "host " + vm->host->value + " is declared dead"};
-    return elsewhere;
-  }
+  if (*is_dead) return Elsewhere(*vm);
   if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());

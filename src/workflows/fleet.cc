@@ -17,6 +17,15 @@ model::Resources UsableCapacity(const model::Resources& machine) {
   };
 }
 
+model::Resources Planned(const CapacityPlan& plan, const model::Resources& told) {
+  return {
+      .vms = plan.vms.value_or(told.vms),
+      .cpus = plan.cpus.value_or(told.cpus),
+      .memory_mib = plan.memory_mib.value_or(told.memory_mib),
+      .disk_gib = plan.disk_gib.value_or(told.disk_gib),
+  };
+}
+
 }  // namespace
 
 Fleet::Fleet(ports::Ledger& ledger, Threads& threads, Logger& logger)
@@ -103,7 +112,7 @@ Status Fleet::SetState(const model::HostId& id, model::HostState state) {
     model::Host host;
     host.id = id;
     host.uri = member->second.plan.uri;
-    host.capacity = member->second.plan.capacity.value_or(model::Resources{});
+    host.capacity = Planned(member->second.plan.capacity, model::Resources{});
     if (const Status put = ledger_.PutHost(host); !put) return put;
   }
   const Status set = ledger_.SetHostState(id, state);
@@ -153,7 +162,7 @@ Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool
   model::Host host;
   host.id = plan.id;
   host.uri = plan.uri;
-  host.capacity = plan.capacity.value_or(UsableCapacity(facts.capacity));
+  host.capacity = Planned(plan.capacity, UsableCapacity(facts.capacity));
   if (const Status put = ledger_.PutHost(host); !put) return put;
   if (is_registered) return {};
   return ledger_.MarkRegistered(plan.id);

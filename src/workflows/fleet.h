@@ -18,12 +18,23 @@
 
 namespace vmonce::workflows {
 
+// What may be reserved on a host. Absent: what the hypervisor tells, with the overcommit.
+struct CapacityPlan {
+  std::optional<std::int64_t> vms;
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_mib;
+  std::optional<std::int64_t> disk_gib;
+
+  static CapacityPlan Of(const model::Resources& all) {
+    return {all.vms, all.cpus, all.memory_mib, all.disk_gib};
+  }
+};
+
 // What the configuration says of a host.
 struct HostPlan {
   model::HostId id;
   std::string uri;
-  std::optional<model::Resources>
-      capacity;  // Absent: what the hypervisor tells, times the overcommit.
+  CapacityPlan capacity;
 };
 
 // What the labels on the hosts say of the ledger.

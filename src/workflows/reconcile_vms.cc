@@ -20,7 +20,11 @@ ReconcileReport ReconcileVms::Sweep(const model::HostId& host) {
   if (const Status connected = parts_.fleet.Connect(host); !connected) {
     report.problem = connected.error().detail;
     const Result<bool> is_dead = parts_.fleet.IsDead(host);
-    if (is_dead && *is_dead) GiveUpOn(host, report);
+    if (is_dead && *is_dead) {
+      // Not being contacted is what was asked for.
+      report.problem.clear();
+      GiveUpOn(host, report);
+    }
     return report;
   }
   View view;

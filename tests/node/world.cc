@@ -129,7 +129,8 @@ Status World::Boot() {
     auto driver = std::make_unique<hypervisor::SimulatedDriver>(
         hosts_[i], faults_[i], hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle},
         clock_, *threads_);
-    process_->fleet.Add({model::HostId{options_.hosts[i]}, "simulated:", options_.capacity},
+    process_->fleet.Add({model::HostId{options_.hosts[i]},
+                         "simulated:", workflows::CapacityPlan::Of(options_.capacity)},
                         std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
   }
   Status first;
