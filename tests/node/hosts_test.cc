@@ -95,8 +95,8 @@ TEST(Hosts, ADrainingOneFinishesTheCreateThatIsUnderWayThere) {
   EXPECT_EQ(HostOf(world, play.id), "a");
 }
 
-// A host that does not answer is never swapped: its create waits, and fails at most for a passing
-// cause.
+// report 140: a host that does not answer is never swapped: its create waits, and fails at most for
+// a passing cause.
 TEST(Hosts, AnUnreachableOneIsNotSwappedBeforeSomebodyDeclaresItDead) {
   OnA play;
   World& world = play.world;
