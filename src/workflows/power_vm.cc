@@ -168,7 +168,9 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
-  if (target->vm.desired != model::Desired::kStopped) {
+  // A guest that was asked already may follow at any time: that is seen to its end, and the later
+  // request starts it again.
+  if (target->vm.desired != model::Desired::kStopped && context.item.memo.empty()) {
     return StepResult::Done("a later request wants it to run");
   }
   ports::Hypervisor& host = *target->host;
@@ -208,6 +210,9 @@ StepResult PowerVm::Reboot(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
+  if (target->vm.desired != model::Desired::kRunning) {
+    return StepResult::Done("a later request wants it off");
+  }
   Status status = target->host->Reboot(target->vm.id, GuardOf(context));
   // A machine that is off is rebooted by starting it.
   if (!status && status.error().code == ErrorCode::kConflict) {

@@ -240,6 +240,23 @@ TEST(Desired, IsPartOfWhatAKeyStandsFor) {
   EXPECT_EQ(answer.error().code, "idempotency_key_reused");
 }
 
+// A guest that was asked to shut down may follow late: the start that came after the stop finds it
+// off, and starts it.
+TEST(Desired, AStartAfterAStopThatIsUnderWayStartsItAgain) {
+  World world;
+  const model::VmId id = Made(world, Named("web"));
+  Fault deaf;
+  deaf.instead = Error{ErrorCode::kConflict, "asked, and nothing follows"};
+  world.faults().Add(SimulatedCall::kShutdown, deaf, 100);
+  ASSERT_TRUE(world.Change(Kind::kStop, id).has_value());
+  world.RunUntilQuiet(Milliseconds(5'000));
+  ASSERT_TRUE(world.Change(Kind::kStart, id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.host().Find(id)->power, Observed::kRunning);
+  EXPECT_EQ(world.VmRow(id).observed, Observed::kRunning);
+  EXPECT_EQ(Starts(world, id), 2);
+}
+
 // Report 142: starts and stops, one after the other and at once: the last one wins, and the machine
 // is never doubled.
 TEST(Desired, TheLastOfManyRequestsWins) {
