@@ -33,7 +33,7 @@ constexpr Declaration kDeclarations[] = {
     {"activate", "Use a host", "is used", nullptr},
     {"dead", "Declare that a host is lost with what ran there",
      "is dead: creates go on elsewhere, deletes complete without it, its VMs are missing",
-     "Only for a host whose machines run no more: switch it off first. Nothing is done there any "
+     "Only for a host whose machines run no more. Switch it off first. Nothing is done there any "
      "more, its VMs are missing until it is back, and a VM that is being created there is made on "
      "another host. What still runs on it runs unwatched, beside its replacement."},
 };
