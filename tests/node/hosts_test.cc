@@ -1,6 +1,8 @@
 // Two hosts: drained, lost and back again.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/node/world.h"
 
 namespace vmonce::node {
