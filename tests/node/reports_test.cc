@@ -112,7 +112,8 @@ TEST(Reports, ADeleteDuringTheCreateEndsItAsCancelled) {
   const service::Outcome created = world.Create("key-1", "web");
   const model::VmId id = created->vms.front().id;
   world.faults().OnCall(SimulatedCall::kDefine, [&, is_first = true]() mutable {
-    if (std::exchange(is_first, false)) EXPECT_TRUE(world.Change(Kind::kDelete, id).has_value());
+    if (!std::exchange(is_first, false)) return;
+    EXPECT_TRUE(world.Change(Kind::kDelete, id).has_value());
   });
   world.RunUntilQuiet();
   const model::Operation ended = world.OperationRow(created->operation->id);
