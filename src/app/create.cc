@@ -299,6 +299,9 @@ void AddFields(CLI::App& command, CreateFields& fields) {
   command.add_option("--user-data", fields.user_data_file, "File of cloud-init user data");
   command.add_option("--label", fields.labels, "Label k=v (repeatable)")->allow_extra_args(false);
   command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)");
+  command.add_option("--desired", fields.desired, "running (default), or stopped: not started");
+  command.add_option("--restart", fields.restart,
+                     "host-failure (default): started again when its host took it down; or never");
   command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...");
 }
 

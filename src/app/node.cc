@@ -19,6 +19,7 @@
 #include "ledger/sqlite_ledger.h"
 #include "model/http_limits.h"
 #include "service/capacity.h"
+#include "service/host_admin.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
@@ -62,10 +63,8 @@ Status MakeStateDirectory(const std::string& dir) {
   return {};
 }
 
-std::optional<model::Resources> CapacityOf(const HostConfig& host) {
-  if (!host.cpus || !host.memory_mib) return std::nullopt;
-  return model::Resources{host.vms, *host.cpus, *host.memory_mib,
-                          host.disk_gib.value_or(limits::kDiskGib)};
+workflows::CapacityPlan CapacityOf(const HostConfig& host) {
+  return {host.vms, host.cpus, host.memory_mib, host.disk_gib};
 }
 
 Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {
@@ -124,6 +123,7 @@ struct Node::Parts {
   std::unique_ptr<service::Intake> intake;
   std::unique_ptr<service::VmService> vms;
   std::unique_ptr<service::Reconciler> reconciler;
+  std::unique_ptr<service::HostAdmin> host_admin;
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
@@ -184,6 +184,7 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
+  host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
   scrape =
       std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
   sweeper = std::make_unique<engine::Periodic>(
@@ -236,7 +237,7 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
+      rest::RestParts{*vms, queries, *reconciler, *host_admin, sealer, doors.clock,
                       rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {

@@ -36,8 +36,8 @@ struct StepResult {
     kUnknown,      // It may have happened: look before anything else.
     kRefused,      // Nothing happened, and trying again is useless: undo and fail.
     kFenced,       // The lease is lost: drop everything.
-    kRewind,  // Undo or delete only: something is there again; start over from the first step of
-              // that direction.
+    kRewind,       // Start over from the first step of this direction: something that was undone or
+                   // deleted is there again, or what the steps before stood on is lost.
   };
 
   Kind kind = Kind::kDone;

@@ -210,6 +210,7 @@ TYPED_TEST(DriverContract, DefinesOneDomainHoweverOften) {
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->name, model::DomainName(TestMarker().ledger, vm));
   EXPECT_EQ(seen->power, Observed::kStopped);
+  EXPECT_EQ(seen->stopped_by, model::StopCause::kHost) << "nothing is known of a stop";
   auto label = this->LabelOf(TestMarker().ledger);
   label.fence = {4};
   EXPECT_EQ(seen->label, label);
@@ -222,11 +223,13 @@ TYPED_TEST(DriverContract, RunsEveryEffectTwiceAndEndsInTheSamePlace) {
   for (int again = 0; again < 2; ++again) {
     this->Start(vm, 1);
     EXPECT_EQ(this->Look(vm)->power, Observed::kRunning);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kNone);
   }
   EXPECT_EQ(this->TimesListed(vm), 1);
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Destroy(vm, this->Guard(1)));
     EXPECT_EQ(this->Look(vm)->power, Observed::kStopped);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kPerson);
   }
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Undefine(vm, this->Guard(1)));
@@ -469,6 +472,7 @@ TEST_F(GuestContract, BootsAGuestThatReadsItsSeedAndShutsDownWhenAsked) {
   EXPECT_EQ(tail->data.size(), 4u);
   EXPECT_TRUE(driver_->Shutdown(vm, Guard(1)));
   EXPECT_TRUE(WaitForStop(vm));
+  EXPECT_EQ(Look(vm)->stopped_by, model::StopCause::kGuest);
   EXPECT_TRUE(driver_->Undefine(vm, Guard(1)));
   EXPECT_EQ(driver_->ReadConsole(vm, 0, 10).error().code, ErrorCode::kNotFound);
 }

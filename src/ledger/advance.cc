@@ -76,7 +76,10 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
   if (change.place_on && !PlaceOn(tx, vm, *change.place_on)) return AdvanceOutcome::kNoRoom;
   if (change.release_reservation) ReleaseReservation(tx, vm);
   if (change.desired) vm.desired = *change.desired;
-  if (change.observed) vm.observed = *change.observed;
+  if (change.observed) {
+    vm.observed = *change.observed;
+    vm.stopped_by = change.stopped_by;
+  }
   if (change.clear_failure) vm.failure.reset();
   if (change.failure) vm.failure = change.failure;
   if (change.release_hold && vm.holder == by) vm.holder.reset();
@@ -85,7 +88,8 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
 
 bool LooksTheSame(const model::Vm& a, const model::Vm& b) {
   return a.state == b.state && a.desired == b.desired && a.observed == b.observed &&
-         a.host == b.host && a.failure == b.failure && a.holds_reservation == b.holds_reservation;
+         a.stopped_by == b.stopped_by && a.host == b.host && a.failure == b.failure &&
+         a.holds_reservation == b.holds_reservation;
 }
 
 AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {

@@ -17,7 +17,7 @@ const std::string_view kOperationColumns =
 const std::string_view kVmColumns =
     "id, project, name, operation, item_index, key_prefix, spec, mac, labels, state, desired, "
     "observed, host, version, holder, delete_operation, holds_reservation, failure, created_ms, "
-    "updated_ms, deleted_ms";
+    "updated_ms, deleted_ms, stopped_by, restart, restarts, restarted_ms";
 
 namespace {
 
@@ -186,29 +186,35 @@ model::Vm ReadVm(Db& db, Query& query) {
   vm.created = query.At();
   vm.updated = query.At();
   vm.deleted = query.MaybeAt();
+  vm.stopped_by = Expect(db, "stopped_by", model::ParseStopCause(query.Text()));
+  vm.restart = Expect(db, "restart", model::ParseRestartPolicy(query.Text()));
+  vm.restarts = query.SmallInt();
+  vm.restarted = query.MaybeAt();
   return vm;
 }
 
 void InsertVm(Db& db, const model::Vm& vm) {
   static const std::string sql = fmt::format(
       "INSERT INTO vms ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
       kVmColumns);
   db.Run(sql, vm.id, vm.project, vm.name, vm.operation, vm.index, vm.key_prefix,
          SpecToJson(vm.spec), vm.mac, LabelsToJson(vm.labels), ToString(vm.state),
          ToString(vm.desired), ToString(vm.observed), vm.host, vm.version, vm.holder,
          vm.delete_operation, vm.holds_reservation, Json(vm.failure), vm.created, vm.updated,
-         vm.deleted);
+         vm.deleted, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts, vm.restarted);
 }
 
 void UpdateVm(Db& db, const model::Vm& vm) {
   db.Run(
       "UPDATE vms SET name = ?2, labels = ?3, state = ?4, desired = ?5, observed = ?6, host = ?7, "
       "version = ?8, holder = ?9, delete_operation = ?10, holds_reservation = ?11, failure = ?12, "
-      "updated_ms = ?13, deleted_ms = ?14 WHERE id = ?1",
+      "updated_ms = ?13, deleted_ms = ?14, stopped_by = ?15, restart = ?16, restarts = ?17, "
+      "restarted_ms = ?18 WHERE id = ?1",
       vm.id, vm.name, LabelsToJson(vm.labels), ToString(vm.state), ToString(vm.desired),
       ToString(vm.observed), vm.host, vm.version, vm.holder, vm.delete_operation,
-      vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted);
+      vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted, ToString(vm.stopped_by),
+      ToString(vm.restart), vm.restarts, vm.restarted);
 }
 
 std::optional<model::Tombstone> FindTombstone(Db& db, const model::ProjectId& project,

@@ -333,6 +333,13 @@ Status SqliteLedger::SetHostState(const model::HostId& host, model::HostState st
                  "host");
 }
 
+Status SqliteLedger::MarkReturned(const model::HostId& host) {
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    ledger::MarkReturned(tx, host);
+    return {};
+  });
+}
+
 Result<std::vector<model::Host>> SqliteLedger::Hosts() {
   return parts_->Read<std::vector<model::Host>>([](Db& db) { return ledger::Hosts(db); });
 }
@@ -346,6 +353,13 @@ Result<std::vector<model::Vm>> SqliteLedger::VmsOnHost(const model::HostId& host
 Result<std::vector<model::VmId>> SqliteLedger::InTombstones(std::span<const model::VmId> vms) {
   return parts_->Read<std::vector<model::VmId>>(
       [&](Db& db) { return ledger::InTombstones(db, vms); });
+}
+
+Result<std::vector<model::VmId>> SqliteLedger::MovedAway(const model::HostId& host,
+                                                         std::span<const model::VmId> vms) {
+  if (vms.empty()) return std::vector<model::VmId>();
+  return parts_->Read<std::vector<model::VmId>>(
+      [&](Db& db) { return ledger::MovedAway(db, host, vms); });
 }
 
 Result<int> SqliteLedger::Observe(std::span<const ports::Observation> observations) {

@@ -102,11 +102,14 @@ class SqliteLedger final : public ports::Ledger {
   Status PutHost(const model::Host& host) override;
   Status MarkRegistered(const model::HostId& host) override;
   Status SetHostState(const model::HostId& host, model::HostState state) override;
+  Status MarkReturned(const model::HostId& host) override;
   Result<std::vector<model::Host>> Hosts() override;
 
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& host,
                                            std::span<const model::VmId> also) override;
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) override;
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId& host,
+                                             std::span<const model::VmId> vms) override;
   Result<int> Observe(std::span<const ports::Observation> observations) override;
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& host, std::span<const model::VmId> strays) override;

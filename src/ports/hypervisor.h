@@ -60,6 +60,9 @@ struct DomainSighting {
   std::string name;
   model::Observed power = model::Observed::kUnknown;
   std::optional<model::Label> label;  // Absent: not ours.
+  // Of a stopped one. What the hypervisor does not know (it, or its host, was started since) is
+  // kHost.
+  model::StopCause stopped_by = model::StopCause::kNone;
 };
 
 struct DiskOrder {

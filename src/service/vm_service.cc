@@ -215,6 +215,8 @@ std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
         intent.hostname.empty() ? vm.name : model::ItemName(intent.hostname, index, intent.count);
     vm.mac = model::MacAddress(vm.id);
     vm.labels = intent.labels;
+    vm.desired = intent.desired;
+    vm.restart = intent.restart;
     vm.holder = operation.id;
     create.demand = create.demand + Demand(vm.spec);
     model::Item item;
@@ -247,9 +249,13 @@ ports::Submission VmService::BuildChange(const ChangeRequest& request, const Pen
       submission.change = ports::PowerVm{request.vm, model::Desired::kStopped, request.if_version};
       break;
     case ChangeRequest::Kind::kUpdate:
-      item.phase = model::ItemPhase::kDone;
-      submission.change =
-          ports::UpdateVm{request.vm, request.name, request.labels, request.if_version};
+      // Whether there is anything to start or stop is decided with the claim.
+      if (request.desired) {
+        operation.kind = *request.desired == model::Desired::kRunning ? OperationKind::kStart
+                                                                      : OperationKind::kStop;
+      }
+      submission.change = ports::UpdateVm{request.vm,      request.name,    request.labels,
+                                          request.desired, request.restart, request.if_version};
       break;
   }
   operation.items.push_back(std::move(item));

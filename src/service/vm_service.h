@@ -61,6 +61,8 @@ struct ChangeRequest {
   bool force = false;                                        // kStop: power off at once.
   std::optional<std::string> name;                           // kUpdate.
   std::optional<std::map<std::string, std::string>> labels;  // kUpdate.
+  std::optional<model::Desired> desired;                     // kUpdate: a start or a stop, too.
+  std::optional<model::RestartPolicy> restart;               // kUpdate.
 };
 
 struct Answer {

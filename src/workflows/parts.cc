@@ -23,7 +23,17 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
     return Fail(ErrorCode::kUnavailable,
                 "host " + vm.host->value + " is not in the configuration any more");
   }
+  const Result<bool> is_dead = IsOnDeadHost(parts, vm);
+  if (!is_dead) return std::unexpected(is_dead.error());
+  if (*is_dead) {
+    return Fail(ErrorCode::kUnavailable, "host " + vm.host->value + " is declared dead");
+  }
   return hypervisor;
+}
+
+Result<bool> IsOnDeadHost(const WorkflowParts& parts, const model::Vm& vm) {
+  if (!vm.host) return false;
+  return parts.fleet.IsDead(*vm.host);
 }
 
 std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm) {
@@ -80,6 +90,9 @@ bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context) {
   const Result<model::Vm> vm = LoadVm(parts, context);
   if (!vm) return false;
   if (!vm->host) return true;
+  if (const Result<bool> is_dead = IsOnDeadHost(parts, *vm); !is_dead || *is_dead) {
+    return is_dead.has_value();
+  }
   const ports::Hypervisor* hypervisor = parts.fleet.Find(*vm->host);
   return hypervisor == nullptr || hypervisor->CallsOut(vm->id) == 0;
 }

@@ -127,7 +127,10 @@ class CrashingLedger final : public ports::Ledger {
   Status PutHost(const model::Host& host) override { return base_.PutHost(host); }
   Status MarkRegistered(const model::HostId& id) override { return base_.MarkRegistered(id); }
   Status SetHostState(const model::HostId& id, model::HostState state) override {
-    return base_.SetHostState(id, state);
+    return crash_.Through([&] { return base_.SetHostState(id, state); });
+  }
+  Status MarkReturned(const model::HostId& id) override {
+    return crash_.Through([&] { return base_.MarkReturned(id); });
   }
   Result<std::vector<model::Host>> Hosts() override { return base_.Hosts(); }
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& h,
@@ -137,7 +140,13 @@ class CrashingLedger final : public ports::Ledger {
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) override {
     return base_.InTombstones(vms);
   }
-  Result<int> Observe(std::span<const ports::Observation> o) override { return base_.Observe(o); }
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId& h,
+                                             std::span<const model::VmId> vms) override {
+    return base_.MovedAway(h, vms);
+  }
+  Result<int> Observe(std::span<const ports::Observation> o) override {
+    return crash_.Through([&] { return base_.Observe(o); });
+  }
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& h, std::span<const model::VmId> strays) override {
     return base_.NoteStrays(h, strays);

@@ -38,6 +38,9 @@ void CancelOperation(const FacePointer& face, http::Request request, http::Respo
 
 void ListImages(const FacePointer& face, http::Request request, http::Responder respond);
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond);
+void DrainHost(const FacePointer& face, http::Request request, http::Responder respond);
+void ActivateHost(const FacePointer& face, http::Request request, http::Responder respond);
+void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond);
 void Reconcile(const FacePointer& face, http::Request request, http::Responder respond);
 
 void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond);

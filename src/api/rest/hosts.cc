@@ -24,7 +24,31 @@ http::Response ReconcileNow(Face& face) {
       200, boost::json::serialize(boost::json::object{{"hosts", std::move(hosts)}}));
 }
 
+// A key is checked and not kept: declaring a thing twice is declaring it once.
+http::Response Declare(Face& face, const http::Request& request, std::string_view verb,
+                       model::HostState state) {
+  const model::HostId id{std::string(request.PathParam("id"))};
+  const Parsed<service::Asked> asked =
+      ParseBare(request, "/v1/hosts/" + id.value + "/" + std::string(verb));
+  if (!asked) return Reply(asked.error());
+  const auto host = face.parts.hosts.Declare(id, state);
+  if (!host) return Reply(host.error());
+  return http::JsonResponse(200, boost::json::serialize(JsonOf(*host)));
+}
+
 }  // namespace
+
+void DrainHost(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "drain", model::HostState::kDraining));
+}
+
+void ActivateHost(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "activate", model::HostState::kActive));
+}
+
+void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "dead", model::HostState::kDead));
+}
 
 void ListImages(const FacePointer& face, http::Request request, http::Responder respond) {
   if (const std::optional<model::Problem> problem = RefuseQuery(request)) {

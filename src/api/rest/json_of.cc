@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "model/restart.h"
 
 namespace vmonce::rest {
 namespace {
@@ -61,6 +62,11 @@ json::object JsonOf(const model::Vm& vm) {
   object["state"] = ToString(vm.state);
   object["desired"] = ToString(vm.desired);
   object["observed"] = ToString(vm.observed);
+  const bool has_cause = vm.stopped_by != model::StopCause::kNone;
+  object["stopped_by"] = has_cause ? json::value(ToString(vm.stopped_by)) : json::value();
+  object["restart"] = ToString(vm.restart);
+  object["restarts"] = vm.restarts;
+  object["stuck"] = IsRestartStuck(vm);
   object["image"] = vm.spec.image.name;
   object["cpus"] = vm.spec.cpus;
   object["memory_mib"] = vm.spec.memory_mib;
@@ -134,17 +140,23 @@ json::object JsonOf(const service::HostView& view) {
   const std::string uri = WithoutPassword(view.host.uri);
   object["uri"] = uri;
   object["state"] = ToString(view.host.state);
+  object["returning"] = view.host.is_returning;
   object["reachable"] = view.status.is_reachable;
+  AddTime(object, "since", view.status.since);
   const auto& facts = view.status.facts;
   object["hypervisor"] = facts ? json::value(facts->hypervisor) : json::value();
   object["accelerator"] = facts ? json::value(facts->accelerator) : json::value();
   object["capacity"] = JsonOf(view.host.capacity);
   object["reserved"] = JsonOf(view.host.reserved);
-  if (!view.status.problem.empty()) {
-    // Hypervisors like to repeat the URI in their errors.
-    std::string problem = view.status.problem;
-    ReplaceAll(problem, view.host.uri, uri);
-    object["problem"] = problem;
+  // Hypervisors like to repeat the URI in their errors.
+  const auto shown = [&](std::string text) {
+    ReplaceAll(text, view.host.uri, uri);
+    return text;
+  };
+  if (!view.status.problem.empty()) object["problem"] = shown(view.status.problem);
+  if (view.status.last_error_at) {
+    object["last_error"] = {{"at", FormatRfc3339(*view.status.last_error_at)},
+                            {"detail", shown(view.status.last_error)}};
   }
   return object;
 }
@@ -156,11 +168,14 @@ json::object JsonOf(const workflows::ReconcileReport& report) {
   object["ours"] = report.ours;
   object["missing"] = report.missing;
   object["found"] = report.found;
+  object["restarted"] = report.restarted;
+  object["stuck"] = report.stuck;
   object["made_due"] = report.made_due;
   object["strays"] = report.strays;
   object["quarantined"] = report.quarantined;
   object["removed"] = report.removed;
   object["kept_volumes"] = report.kept_volumes;
+  object["stopped"] = report.stopped;
   object["second_copies"] = report.second_copies;
   object["alarmed"] = report.is_alarmed;
   if (!report.problem.empty()) object["problem"] = report.problem;

@@ -76,8 +76,12 @@ std::optional<model::Problem> ProblemOf(std::vector<FieldProblem> found) {
 void ReadUpdate(JsonReader& reader, ChangeRequest& change) {
   change.name = ReadName(reader, /*count=*/1);
   change.labels = ReadLabels(reader);
-  if (!reader.Has("name") && !reader.Has("labels")) {
-    reader.AddProblem("name", "or labels is required: there is nothing to change");
+  change.desired = ReadDesired(reader);
+  change.restart = ReadRestart(reader);
+  const auto members = {"name", "labels", "desired", "restart"};
+  if (std::ranges::none_of(members, [&](const char* name) { return reader.Has(name); })) {
+    reader.AddProblem("name",
+                      "or labels, desired or restart is required: there is nothing to change");
   }
 }
 

@@ -270,6 +270,11 @@ TEST_F(ParseBodyTest, ReadsPowerChangesAndUpdates) {
   ASSERT_TRUE(update);
   EXPECT_EQ(update->name, "b");
   EXPECT_EQ(update->labels, (std::map<std::string, std::string>{{"a", "b"}}));
+  const auto powered =
+      ParseChange(OnVm(R"({"desired":"stopped","restart":"never"})"), ChangeRequest::Kind::kUpdate);
+  ASSERT_TRUE(powered.has_value());
+  EXPECT_EQ(powered->desired, model::Desired::kStopped);
+  EXPECT_EQ(powered->restart, model::RestartPolicy::kNever);
   const auto cleared = ParseChange(OnVm(R"({"labels":{}})"), ChangeRequest::Kind::kUpdate);
   ASSERT_TRUE(cleared);
   EXPECT_EQ(cleared->name, std::nullopt);
@@ -294,6 +299,8 @@ TEST_F(ParseBodyTest, RefusesBadChanges) {
   EXPECT_EQ(code(OnVm(""), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"name":null})"), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"cpus":2})"), Kind::kUpdate), "invalid_request /name");
+  EXPECT_EQ(code(OnVm(R"({"desired":"paused"})"), Kind::kUpdate), "invalid_request /desired");
+  EXPECT_EQ(code(OnVm(R"({"restart":"always"})"), Kind::kUpdate), "invalid_request /restart");
   http::Request request = OnVm("");
   request.query = {{"force", "true"}};
   EXPECT_EQ(code(request, Kind::kStop), "invalid_request force");

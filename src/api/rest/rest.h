@@ -13,6 +13,7 @@
 #include "model/host.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "service/host_admin.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
 #include "service/vm_service.h"
@@ -33,6 +34,7 @@ struct RestParts {
   service::VmService& vms;
   service::Queries& queries;
   service::Reconciler& reconciler;
+  service::HostAdmin& hosts;
   const Sealer& sealer;
   Clock& clock;
   Capabilities capabilities;

@@ -39,8 +39,9 @@ Codes OfVm() {
   return With(With(Change(), Gate()), {"vm_not_found", "precondition_failed", "wrong_state"});
 }
 
-Codes OfUpdate() { return With(OfVm(), {"name_taken"}); }
+Codes OfUpdate() { return With(With(OfVm(), Failures()), {"name_taken", "vm_missing"}); }
 Codes OfPower() { return With(OfVm(), Failures()); }
+Codes OfHost() { return With(Change(), {"host_not_found", "ledger_unavailable"}); }
 
 }  // namespace
 
@@ -52,7 +53,7 @@ std::vector<RouteEntry> AllRoutes() {
       {"POST", "/v1/vms", kInline, &CreateVm, {200, 201, 202}, OfCreate()},
       {"GET", "/v1/vms", kBlocking, &ListVms, {200}, reads},
       {"GET", "/v1/vms/{id}", kBlocking, &GetVm, {200, 304}, vm_reads},
-      {"PATCH", "/v1/vms/{id}", kInline, &UpdateVm, {200}, OfUpdate()},
+      {"PATCH", "/v1/vms/{id}", kInline, &UpdateVm, {200, 202}, OfUpdate()},
       {"DELETE", "/v1/vms/{id}", kInline, &DeleteVm, {200, 202}, OfVm()},
       {"POST", "/v1/vms/{id}/start", kInline, &StartVm, {200, 202}, OfPower()},
       {"POST", "/v1/vms/{id}/stop", kInline, &StopVm, {200, 202}, OfPower()},
@@ -75,6 +76,9 @@ std::vector<RouteEntry> AllRoutes() {
             {"operation_not_found", "operation_finished", "wrong_state", "ledger_unavailable"})},
       {"GET", "/v1/images", kInline, &ListImages, {200}, {}},
       {"GET", "/v1/hosts", kBlocking, &ListHosts, {200}, reads},
+      {"POST", "/v1/hosts/{id}/drain", kBlocking, &DrainHost, {200}, OfHost()},
+      {"POST", "/v1/hosts/{id}/activate", kBlocking, &ActivateHost, {200}, OfHost()},
+      {"POST", "/v1/hosts/{id}/dead", kBlocking, &DeclareHostDead, {200}, OfHost()},
       {"POST", "/v1/reconcile", kBlocking, &Reconcile, {200}, Change()},
       {"GET", "/v1/capabilities", kBlocking, &GetCapabilities, {200}, reads},
       {"GET", "/openapi.json", kInline, &GetContract, {200}, {}},
