@@ -36,6 +36,7 @@ struct StateConfig {
 
   std::string LedgerPath() const { return dir + "/ledger.db"; }
   std::string KeyPath() const { return dir + "/server.key"; }
+  std::string ImagesPath() const { return dir + "/images"; }
   std::string EmbeddedRoot() const { return dir + "/libvirt"; }
   bool operator==(const StateConfig&) const = default;
 };

@@ -13,6 +13,7 @@
 #include "model/host.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "service/image_service.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
 #include "service/vm_service.h"
@@ -32,6 +33,7 @@ struct Capabilities {
 struct RestParts {
   service::VmService& vms;
   service::Queries& queries;
+  service::ImageService& images;
   service::Reconciler& reconciler;
   const Sealer& sealer;
   Clock& clock;
