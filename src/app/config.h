@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "model/host.h"
+#include "model/console_limits.h"
 #include "model/image.h"
 #include "model/limits.h"
 #include "model/retention.h"
@@ -71,6 +72,7 @@ struct LimitsConfig {
   Milliseconds lease_ttl = model::limits::kLeaseTtl;
   Milliseconds reconcile_every = model::limits::kReconcileEvery;
   Milliseconds orphan_grace = model::limits::kOrphanGrace;
+  int console_mib = model::limits::kConsoleMib;  // Kept of a guest's; embedded hosts.
 
   // A third: two renewals may be lost.
   Milliseconds LeaseRenewEvery() const { return lease_ttl / 3; }

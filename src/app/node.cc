@@ -308,6 +308,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
       meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));

@@ -102,7 +102,8 @@ TEST_P(ImageRegistryContract, RemovesOnlyWhatNoVmStandsOn) {
   // Failed ones may be tried again with the same key.
   world.MakeFailed(true);
   EXPECT_EQ(Remove("debian").users, 2);
-  for (const model::Vm& vm : world.ledger->ListVms(world.project, {}, {})->rows) {
+  const auto vms = world.ledger->ListVms(world.project, {}, {});
+  for (const model::Vm& vm : vms->rows) {
     world.MustAccept(world.Delete("", vm.id));
   }
   EXPECT_EQ(Remove("debian").users, 2) << "they are being deleted, not gone";
