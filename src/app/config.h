@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/host.h"
 #include "model/console_limits.h"
+#include "model/host.h"
 #include "model/image.h"
 #include "model/limits.h"
 #include "model/retention.h"

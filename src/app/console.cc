@@ -78,8 +78,7 @@ ExitCode Console::Run() {
       }
     }
     if (IsOver()) return ExitCode::kDone;
-    const bool is_quiet =
-        run_.world.clock.Monotonic() - quiet_since_ >= limits::kClientConsoleIdle;
+    const bool is_quiet = run_.world.clock.Monotonic() - quiet_since_ >= limits::kClientConsoleIdle;
     if (is_quiet && IsDeleted()) return ExitCode::kDone;
     if (!run_.world.threads.SleepFor(limits::kClientPollFast, run_.world.stop)) {
       return ExitCode::kDetached;

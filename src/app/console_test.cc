@@ -37,9 +37,9 @@ TEST_F(ConsoleCommand, FollowsUntilTheVmIsDeleted) {
   At(0, {NotReady(), Part("boot\n", 5)});
   At(5, {Part("", 5), Part("up\n", 8)});
   At(8, {Part("", 8), Part("", 8), NotReady(), NotReady()});
-  Expect("GET /v1/vms/vm-1",
-         {FakeTransport::Json(200, VmJson("creating")), FakeTransport::Json(200, VmJson("deleting")),
-          FakeTransport::Json(200, VmJson("deleted"))});
+  Expect("GET /v1/vms/vm-1", {FakeTransport::Json(200, VmJson("creating")),
+                              FakeTransport::Json(200, VmJson("deleting")),
+                              FakeTransport::Json(200, VmJson("deleted"))});
   EXPECT_EQ(Run({"console", "web", "--follow"}), 0) << terminal_.err;
   EXPECT_EQ(terminal_.out, "boot\nup\n");
   EXPECT_TRUE(Said("VM web was deleted"));

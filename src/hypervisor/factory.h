@@ -34,9 +34,10 @@ struct HostOptions {
   std::string scratch_path;
   std::optional<Milliseconds> settle_time;  // Instead of the URI's own.
   Milliseconds simulated_latency{0};        // "simulated:" only: of every call.
-  // Embedded only: beyond it a guest's oldest console output goes. (Daemons have virtlogd for that.)
+  // Embedded only: beyond it a guest's oldest console output goes. (Daemons have virtlogd for
+  // that.)
   std::int64_t console_bytes = model::limits::kConsoleFileBytes;
-  CallObserver on_call;                     // May be empty.
+  CallObserver on_call;  // May be empty.
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

@@ -75,6 +75,14 @@ Status CheckRoom(const std::string& directory, std::int64_t bytes, std::int64_t 
                           directory, free >> 20, (bytes >> 20) + 1, spare >> 20));
 }
 
+std::string WithoutPath(std::string detail, const std::string& path) {
+  const std::string named = "image " + path;
+  for (auto at = detail.find(named); at != std::string::npos; at = detail.find(named)) {
+    detail.replace(at, named.size(), "it");
+  }
+  return detail;
+}
+
 }  // namespace
 
 struct FileImageStore::Upload {
@@ -283,8 +291,11 @@ Result<ports::DiskFacts> FileImageStore::InspectDisk(const Digest& digest) {
   }
   const auto size = InspectBaseImage(PathOf(digest), facts.format);
   if (!size) {
-    const bool is_refused = size.error().code == ErrorCode::kRefused;
-    return Fail(is_refused ? ErrorCode::kInvalid : ErrorCode::kUnavailable, size.error().detail);
+    if (size.error().code != ErrorCode::kRefused) {
+      return Fail(ErrorCode::kUnavailable, size.error().detail);
+    }
+    // Who sent it knows it by another name.
+    return Fail(ErrorCode::kInvalid, WithoutPath(size.error().detail, PathOf(digest)));
   }
   facts.virtual_bytes = *size;
   return facts;

@@ -40,6 +40,14 @@ std::unexpected<model::Problem> StoreFailed(const Error& error, const std::strin
   return problem;
 }
 
+std::vector<Digest> FilesOf(const AddImageRequest& request) {
+  std::vector<Digest> files;
+  for (const auto& file : {request.disk, request.kernel, request.initrd}) {
+    if (file) files.push_back(*file);
+  }
+  return files;
+}
+
 }  // namespace
 
 ImageService::ImageService(const ImageParts& parts)
@@ -97,7 +105,11 @@ std::expected<AddedImage, model::Problem> ImageService::Add(const AddImageReques
   }
   MonitorLock lock(*monitor_);
   auto image = Examine(request);
-  if (!image) return std::unexpected(std::move(image.error()));
+  if (!image) {
+    // What is no image is of no use to anybody.
+    if (image.error().code == "image_invalid") DropFiles(FilesOf(request));
+    return std::unexpected(std::move(image.error()));
+  }
   auto added = parts_.registry.AddImage(*image);
   if (const Status loaded = Reload(); !loaded)
     return std::unexpected(LedgerProblem(loaded.error()));
@@ -187,21 +199,19 @@ std::expected<void, model::Problem> ImageService::Remove(const std::string& name
     case ports::ImageRemoval::Kind::kRemoved: break;
   }
   parts_.logger.Info("image_removed", {{"image", name}});
-  // What cannot be removed now goes with a later sweep.
-  if (const Status gone = RemoveFiles(removal->image); !gone) {
-    parts_.logger.Warning("image_files_kept", {{"cause", gone.error().detail}});
-  }
+  DropFiles(removal->image.Files());
   return {};
 }
 
-Status ImageService::RemoveFiles(const model::StoredImage& removed) {
+void ImageService::DropFiles(const std::vector<Digest>& files) {
   const auto wanted = WantedFiles();
-  if (!wanted) return std::unexpected(wanted.error());
-  for (const Digest& file : removed.Files()) {
-    if (std::ranges::find(*wanted, file) != wanted->end()) continue;
-    if (Status gone = parts_.store.Remove(file); !gone) return gone;
+  Status gone = wanted ? Status() : std::unexpected(wanted.error());
+  for (const Digest& file : files) {
+    if (!gone) break;
+    if (std::ranges::find(*wanted, file) == wanted->end()) gone = parts_.store.Remove(file);
   }
-  return {};
+  // What cannot be removed now goes with a later sweep.
+  if (!gone) parts_.logger.Warning("image_files_kept", {{"cause", gone.error().detail}});
 }
 
 Result<std::vector<Digest>> ImageService::WantedFiles() const {

@@ -63,6 +63,7 @@ class ImageService {
   std::expected<ports::ImageProgress, model::Problem> Write(const ports::ImagePart& part);
   void Abandon(const Digest& digest);
 
+  // Files of what turns out to be no image are dropped.
   std::expected<AddedImage, model::Problem> Add(const AddImageRequest& request);
   // Refused while a VM that is not deleted was made of it. The files that no other image has go.
   std::expected<void, model::Problem> Remove(const std::string& name);
@@ -76,7 +77,8 @@ class ImageService {
   Status Reload() REQUIRES(*monitor_);
   // All files that an image names.
   Result<std::vector<Digest>> WantedFiles() const;
-  Status RemoveFiles(const model::StoredImage& removed) REQUIRES(*monitor_);
+  // Removes those that no image names.
+  void DropFiles(const std::vector<Digest>& files) REQUIRES(*monitor_);
 
   const ImageParts parts_;
   // Held by whatever needs files and rows to agree: adding, removing and sweeping take turns.

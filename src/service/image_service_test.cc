@@ -148,6 +148,7 @@ TEST_F(ImageServiceTest, KnowsTheImagesOfTheLedgerAfterARestart) {
 
 TEST_F(ImageServiceTest, RefusesWhatIsNoImage) {
   EXPECT_EQ(CodeOfAdding(Disk("text", "a text")), "image_invalid");
+  EXPECT_TRUE(store_.files.empty()) << "nothing is left of it";
   EXPECT_EQ(CodeOfAdding(Disk("raw", "raw, not bootable")), "image_invalid");
   EXPECT_EQ(CodeOfAdding(Disk("raw", "raw bootable")), "");
   AddImageRequest wrong_format = Disk("wrong", "disk");
@@ -162,6 +163,7 @@ TEST_F(ImageServiceTest, RefusesWhatIsNoImage) {
   kernel.kernel = store_.Put("no kern");
   EXPECT_EQ(CodeOfAdding(kernel), "image_invalid");
   kernel.kernel = store_.Put("kernel");
+  kernel.initrd.reset();
   // The data disk of a kernel's machine needs no boot sector.
   kernel.disk = store_.Put("raw data");
   EXPECT_EQ(CodeOfAdding(kernel), "");

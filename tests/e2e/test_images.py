@@ -109,14 +109,15 @@ class Images(E2eTest):
 
         chained = node.dir + "/chained.qcow2"
         self.qemu_img("create", "-q", "-f", "qcow2", "-F", "raw", "-b", "/etc/hostname", chained)
-        self.assertIn("names another file", self.vmonce("image", "add", chained, code=1))
+        self.assertIn("names another file", self.vmonce("image", "add", chained, code=2))
         split = node.dir + "/split.qcow2"
         self.qemu_img("create", "-q", "-f", "qcow2", "-o", f"size=1M,data_file={node.dir}/data.raw", split)
-        self.assertIn("names another file", self.vmonce("image", "add", split, code=1))
+        self.assertIn("names another file", self.vmonce("image", "add", split, code=2))
         self.assertIn("unpack it first", self.vmonce("image", "add", self.file("d.xz", b"\xfd7zXZ\0" + bytes(600)),
-                                                     code=1))
-        self.assertIn("neither qcow2 nor", self.vmonce("image", "add", self.file("notes", b"a text"), code=1))
+                                                     code=2))
+        self.assertIn("neither qcow2 nor", self.vmonce("image", "add", self.file("notes", b"a text"), code=2))
         self.assertEqual(set(self.listed()), {"tiny", "boot"})
+        self.assertEqual(len(self.store()), 1, "something is left of what was refused")
         self.vmonce("image", "remove", "boot")
         self.assertIn("configuration", self.vmonce("image", "remove", "tiny", code=1))
 
@@ -149,6 +150,7 @@ class Images(E2eTest):
         for offset in range(0, len(content), 1 << 20):
             done = put(offset, content[offset:offset + (1 << 20)])
         self.assertTrue(done["is_complete"])
+        self.assertEqual(set(self.store().values()), {0o444})
         self.expect(node.call("PUT", route + "0", b"x", headers={"Content-Type": "text/plain"}), 415)
 
     def test_a_missing_file_of_an_image_passes_once_it_is_back(self):
