@@ -130,6 +130,7 @@ void ReadLimits(const Reading& reading, LimitsConfig& value) {
   table.Duration("reconcile_every", {limits::kReconcileEveryMin, limits::kReconcileEveryMax},
                  value.reconcile_every);
   table.Duration("orphan_grace", {Milliseconds(0), limits::kOrphanGraceMax}, value.orphan_grace);
+  table.Integer("console_mib", {limits::kConsoleMibMin, limits::kConsoleMibMax}, value.console_mib);
   table.Finish();
 }
 

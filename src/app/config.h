@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/console_limits.h"
 #include "model/host.h"
 #include "model/image.h"
 #include "model/limits.h"
@@ -46,6 +47,7 @@ struct StateConfig {
 
   std::string LedgerPath() const { return dir + "/ledger.db"; }
   std::string KeyPath() const { return dir + "/server.key"; }
+  std::string ImagesPath() const { return dir + "/images"; }
   std::string EmbeddedRoot() const { return dir + "/libvirt"; }
   bool operator==(const StateConfig&) const = default;
 };
@@ -80,6 +82,7 @@ struct LimitsConfig {
   Milliseconds lease_ttl = model::limits::kLeaseTtl;
   Milliseconds reconcile_every = model::limits::kReconcileEvery;
   Milliseconds orphan_grace = model::limits::kOrphanGrace;
+  int console_mib = model::limits::kConsoleMib;  // Kept of a guest's; embedded hosts.
 
   // A third: two renewals may be lost.
   Milliseconds LeaseRenewEvery() const { return lease_ttl / 3; }

@@ -123,6 +123,7 @@ stop_grace = "0s"
 lease_ttl = "1500ms"
 reconcile_every = "100ms"
 orphan_grace = "1h"
+console_mib = 2
 [retention]
 retention = "24h"
 tombstone_retention = "60d"
@@ -135,6 +136,7 @@ level = "debug"
   EXPECT_THAT(config.server.allowed_hosts, ElementsAre("vmonce.example"));
   EXPECT_EQ(config.state.dir, dir_.File("state"));
   EXPECT_EQ(config.ledger.cache_mib, 8);
+  EXPECT_EQ(config.limits.console_mib, 2);
   ASSERT_THAT(config.hosts, SizeIs(3));
   EXPECT_EQ(config.hosts[0].uri, "qemu:///embed?root=" + dir_.File("state/libvirt"));
   EXPECT_EQ(config.hosts[0].cpus, std::nullopt);
@@ -161,7 +163,7 @@ level = "debug"
                           .cmdline = "console=ttyS0"};
   EXPECT_THAT(config.images, ElementsAre(debian, tiny));
   EXPECT_EQ(config.quota, (model::Resources{1, 2, 3, 4}));
-  const LimitsConfig limits{10, 2, seconds(0), Milliseconds(1500), Milliseconds(100), hours(1)};
+  const LimitsConfig limits{10, 2, seconds(0), Milliseconds(1500), Milliseconds(100), hours(1), 2};
   EXPECT_EQ(config.limits, limits);
   EXPECT_EQ(config.limits.LeaseRenewEvery(), Milliseconds(500));
   EXPECT_EQ(config.retention.retention, hours(24));

@@ -16,8 +16,10 @@
 #include "engine/worker_pool.h"
 #include "http/server.h"
 #include "hypervisor/factory.h"
+#include "hypervisor/image_files.h"
 #include "ledger/sqlite_ledger.h"
 #include "model/http_limits.h"
+#include "model/image_limits.h"
 #include "service/capacity.h"
 #include "service/host_admin.h"
 #include "service/intake.h"
@@ -88,7 +90,8 @@ double Seconds(std::chrono::nanoseconds duration) {
 }  // namespace
 
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+        std::unique_ptr<ledger::SqliteLedger> l, std::unique_ptr<ports::ImageStore> files,
         std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
@@ -105,7 +108,8 @@ struct Node::Parts {
   NodeDoors doors;
   const model::ReplicaId replica;
   std::unique_ptr<Meters> meters;
-  std::unique_ptr<ports::Ledger> ledger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
+  std::unique_ptr<ports::ImageStore> image_files;
   Sealer sealer;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
@@ -116,6 +120,7 @@ struct Node::Parts {
   MeteredWork observer;
   service::Capacity capacity;
   service::ImageCatalog images;
+  service::ImageService image_store;
   service::Queries queries;
 
   // Made by Wire().
@@ -127,17 +132,20 @@ struct Node::Parts {
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> image_sweeper;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
 
 Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
-                   std::unique_ptr<ports::Ledger> l, std::string key)
+                   std::unique_ptr<ledger::SqliteLedger> l,
+                   std::unique_ptr<ports::ImageStore> files, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
       meters(std::move(m)),
       ledger(std::move(l)),
+      image_files(std::move(files)),
       sealer(std::move(key), d.random),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
@@ -149,7 +157,8 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
       waiters(d.clock, d.threads),
       observer(meters->service, waiters, d.clock),
       capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
-      images(c.images),
+      images(d.threads, c.images),
+      image_store({*ledger, *image_files, images, d.clock, d.random, d.threads, d.logger}),
       queries(*ledger, fleet, images, c.retention) {}
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
@@ -198,6 +207,9 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  image_sweeper = std::make_unique<engine::Periodic>(
+      "image-sweep", limits::kImageSweepEvery, [this] { image_store.Sweep(); }, doors.clock,
+      doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -237,7 +249,7 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, *host_admin, sealer, doors.clock,
+      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, sealer, doors.clock,
                       rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
@@ -285,6 +297,7 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  image_sweeper->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -297,6 +310,7 @@ void Node::Parts::StopWork() {
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();
+  image_sweeper->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -325,6 +339,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
       meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));
@@ -348,8 +363,15 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   Result<std::string> key = LoadOrCreateKeyFile(config.state.KeyPath(), doors.random);
   if (!key) return Context("key file", key.error());
 
+  Result<std::unique_ptr<hypervisor::FileImageStore>> files = hypervisor::FileImageStore::Open(
+      {config.state.ImagesPath(), limits::kImageSpareBytes}, doors.clock, doors.threads);
+  if (!files) return Context("image store", files.error());
+
   auto parts = std::make_unique<Parts>(config, doors, std::move(meters), std::move(*ledger),
-                                       std::move(*key));
+                                       std::move(*files), std::move(*key));
+  if (const Status loaded = parts->image_store.Load(); !loaded) {
+    return Context("image store", loaded.error());
+  }
   for (std::size_t i = 0; i < host_doors.size(); ++i) {
     parts->AddHost(config.hosts[i], std::move(host_doors[i]));
   }

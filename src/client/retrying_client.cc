@@ -75,7 +75,8 @@ RetryingClient::RetryingClient(Transport& transport, Clock& clock, Random& rando
 
 CallResult RetryingClient::Call(const ApiRequest& request, std::stop_token stop) {
   const Instant end = clock_.Monotonic() + request.budget;
-  const bool is_repeatable = request.method == "GET" || request.key.has_value();
+  const bool is_repeatable =
+      request.method == "GET" || request.method == "PUT" || request.key.has_value();
   CallResult result;
   while (true) {
     const auto left = std::chrono::duration_cast<Milliseconds>(end - clock_.Monotonic());
@@ -111,7 +112,7 @@ HttpRequest RetryingClient::Build(const ApiRequest& request, Milliseconds left) 
   out.headers.emplace_back("Accept", "application/json, application/problem+json;q=0.9, */*;q=0.1");
   if (request.key) out.headers.emplace_back("Idempotency-Key", QuoteKey(*request.key));
   if (request.body) {
-    out.headers.emplace_back("Content-Type", "application/json");
+    out.headers.emplace_back("Content-Type", request.content_type);
     out.body = *request.body;
   }
   if (request.prefer_wait.count() > 0) {

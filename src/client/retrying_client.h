@@ -28,8 +28,9 @@ struct ApiRequest {
   std::string method = "GET";
   std::string path;  // Encoded: "/v1/vms".
   std::vector<std::pair<std::string, std::string>> query;
-  std::optional<std::string> body;  // JSON.
-  std::optional<std::string> key;   // Unquoted.
+  std::optional<std::string> body;
+  std::string content_type = "application/json";  // Of the body.
+  std::optional<std::string> key;                 // Unquoted.
   std::chrono::seconds prefer_wait{0};
   Milliseconds budget{};  // For all tries and the waits between them.
 };
@@ -72,7 +73,7 @@ struct RetryNotice {
 
 // The outcome of one try, as the retry rule sees it.
 struct Try {
-  bool is_repeatable = false;  // A read, or a change that carries a key.
+  bool is_repeatable = false;  // A read, a PUT, or a change that carries a key.
   const Error* error = nullptr;
   const HttpResponse* response = nullptr;  // One of the two is there.
 };

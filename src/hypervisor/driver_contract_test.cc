@@ -409,13 +409,13 @@ class ImageContract : public DriverContract<BedType> {};
 using ImageBeds = testing::Types<TestDriverBed, EmbeddedBed>;
 TYPED_TEST_SUITE(ImageContract, ImageBeds, BedNames);
 
-TYPED_TEST(ImageContract, RefusesAnImageThatIsNotThere) {
+TYPED_TEST(ImageContract, TellsAnImageThatIsNotThereFromOneThatIsRefused) {
   const VmId vm = this->NewVm();
   auto order = this->Disk(vm);
   order.base_path = "/nowhere/image.qcow2";
   const Status made = this->driver_->CreateDisk(order, this->Guard(1));
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, ErrorCode::kRefused) << made.error().detail;
+  EXPECT_EQ(made.error().code, ErrorCode::kNotFound) << made.error().detail;
   EXPECT_TRUE(this->VolumesOf(vm).empty());
 }
 
@@ -502,13 +502,13 @@ TEST_F(GuestContract, CallsAFailedStartUnavailableOnceALookHasProvenIt) {
   EXPECT_EQ(TimesListed(vm), 1);
 }
 
-TEST_F(GuestContract, RefusesAKernelThatIsNotThere) {
+TEST_F(GuestContract, TellsAKernelThatIsNotThere) {
   const VmId vm = NewVm();
   auto order = Domain(vm);
   order.spec.image.kernel_path = "/nowhere/vmlinuz";
   const Status defined = driver_->Define(order, Guard(1));
   ASSERT_FALSE(defined);
-  EXPECT_EQ(defined.error().code, ErrorCode::kRefused);
+  EXPECT_EQ(defined.error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(Look(vm));
 }
 

@@ -14,6 +14,7 @@
 #include "hypervisor/host_threads.h"
 #include "hypervisor/kvm_probe.h"
 #include "model/ids.h"
+#include "model/limits.h"
 #include "ports/hypervisor.h"
 
 namespace vmonce::hypervisor {
@@ -33,7 +34,10 @@ struct HostOptions {
   std::string scratch_path;
   std::optional<Milliseconds> settle_time;  // Instead of the URI's own.
   Milliseconds simulated_latency{0};        // "simulated:" only: of every call.
-  CallObserver on_call;                     // May be empty.
+  // Embedded only: beyond it a guest's oldest console output goes. (Daemons have virtlogd for
+  // that.)
+  std::int64_t console_bytes = model::limits::kConsoleFileBytes;
+  CallObserver on_call;  // May be empty.
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

@@ -152,14 +152,6 @@ Result<ports::ConsoleChunk> FileDisks::ReadConsole(const std::string& domain, st
 
 Status FileDisks::DeleteConsole(const std::string& domain) { return Remove(ConsolePathOf(domain)); }
 
-void FileDisks::TrimConsoles() {
-  std::error_code failed;
-  for (auto entry = std::filesystem::directory_iterator(root_->ConsolesPath(), failed);
-       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    TrimConsoleFile(entry->path().string());
-  }
-}
-
 Result<std::int64_t> FileDisks::CapacityGib() {
   struct statvfs fs{};
   if (statvfs(root_->DisksPath().c_str(), &fs) != 0) {

@@ -39,7 +39,7 @@ Status CheckKernelFiles(const model::Image& image, HostKind kind) {
   if (kind != HostKind::kEmbedded && kind != HostKind::kLocalDaemon) return {};
   for (const std::string& path : {image.kernel_path, image.initrd_path}) {
     if (path.empty() || access(path.c_str(), F_OK) == 0) continue;
-    return Fail(errno == ENOENT ? ErrorCode::kRefused : ErrorCode::kUnavailable,
+    return Fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable,
                 fmt::format("image {}: {} is not there", image.name, path));
   }
   return {};

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "ledger/images.h"
 #include "ledger/reads.h"
 #include "ledger/reservation.h"
 #include "ledger/rows.h"
@@ -68,6 +69,9 @@ Accepted Write(Tx& tx, const Submission& submission, OperationRow row, std::vect
 
 AcceptOutcome AcceptCreate(Tx& tx, const Submission& submission, const ports::CreateVms& change) {
   if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
+  if (!change.vms.empty() && !IsImageThere(tx.db, change.vms.front().spec.image)) {
+    return Decline(DeclineReason::kImageGone, change.vms.front().spec.image.name);
+  }
   std::vector<std::string> names;
   std::vector<model::VmId> ids;
   // Summed here and not taken from the request, so that what is released later is what was

@@ -143,6 +143,7 @@ std::optional<model::Item> ReadItem(const json::value& value) {
 
 json::object ImageObject(const model::Image& image) {
   json::object object;
+  AddText(object, "id", image.id);
   object.emplace("name", image.name);
   object.emplace("kind", ToString(image.kind));
   AddText(object, "disk_path", image.disk_path);
@@ -159,6 +160,7 @@ std::optional<model::Image> ReadImage(const json::value& value) {
   const auto kind = model::ParseImageKind(members.Text("kind"));
   if (!kind) return std::nullopt;
   model::Image image;
+  image.id = members.Text("id");
   image.name = members.Text("name");
   image.kind = *kind;
   image.disk_path = members.Text("disk_path");

@@ -11,6 +11,7 @@
 #include "ledger/connections.h"
 #include "ledger/group_commit.h"
 #include "ledger/hosts.h"
+#include "ledger/images.h"
 #include "ledger/lock_file.h"
 #include "ledger/migrate.h"
 #include "ledger/reads.h"
@@ -383,6 +384,21 @@ Result<ports::SweepCounts> SqliteLedger::Sweep(const model::RetentionPolicy& pol
   return parts_->Write<ports::SweepCounts>([&](Tx& tx) {
     return ledger::Sweep(tx, {policy, std::max(most_rows, 1), parts_->sweep_cursor});
   });
+}
+
+// --- Images
+
+Result<ports::ImageAddition> SqliteLedger::AddImage(const model::StoredImage& image) {
+  return parts_->Write<ports::ImageAddition>([&](Tx& tx) { return ledger::AddImage(tx, image); });
+}
+
+Result<ports::ImageRemoval> SqliteLedger::RemoveImage(std::string_view name) {
+  return parts_->Write<ports::ImageRemoval>([&](Tx& tx) { return ledger::RemoveImage(tx, name); });
+}
+
+Result<std::vector<model::StoredImage>> SqliteLedger::StoredImages() {
+  return parts_->Read<std::vector<model::StoredImage>>(
+      [](Db& db) { return ledger::StoredImages(db); });
 }
 
 }  // namespace vmonce::ledger

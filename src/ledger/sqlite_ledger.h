@@ -8,12 +8,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "model/limits.h"
+#include "ports/image_registry.h"
 #include "ports/ledger.h"
 
 namespace vmonce::ledger {
@@ -45,7 +47,7 @@ struct SqliteLedgerOptions {
 // * A host that is not active has no room. A finished operation holds no VM.
 // * An error at COMMIT is kUnknown, and all connections are opened anew before the next use, so
 //   that what is then read is what will stay.
-class SqliteLedger final : public ports::Ledger {
+class SqliteLedger final : public ports::Ledger, public ports::ImageRegistry {
  public:
   // Makes the file when there is none, and brings an older one up to date after copying it to
   // "<path>.before-NNNN". kConflict, with a text for people: another process serves the file, it is
@@ -116,6 +118,10 @@ class SqliteLedger final : public ports::Ledger {
   Status MarkQuarantined(const model::HostId& host, const model::VmId& vm) override;
 
   Result<ports::SweepCounts> Sweep(const model::RetentionPolicy& policy, int most_rows) override;
+
+  Result<ports::ImageAddition> AddImage(const model::StoredImage& image) override;
+  Result<ports::ImageRemoval> RemoveImage(std::string_view name) override;
+  Result<std::vector<model::StoredImage>> StoredImages() override;
 
  private:
   std::unique_ptr<Parts> parts_;

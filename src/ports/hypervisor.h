@@ -128,8 +128,8 @@ class Hypervisor {
   virtual Result<std::vector<VolumeSighting>> ListVolumes() = 0;
 
   // An overlay (or blank) qcow2, made under a temporary name and published without replacing: when
-  // the name is there already, it is ours by name and is kept. kRefused: the base does not exist or
-  // is not an image.
+  // the name is there already, it is ours by name and is kept. kNotFound: the base is not there.
+  // kRefused: it is not an image of that format.
   virtual Status CreateDisk(const DiskOrder& order, const EffectGuard& guard) = 0;
   // ok when it is gone, or was never there.
   virtual Status DeleteDisk(const model::VmId& vm, const EffectGuard& guard) = 0;
@@ -140,7 +140,8 @@ class Hypervisor {
   virtual Status DeleteSeed(const model::VmId& vm, const EffectGuard& guard) = 0;
 
   // Looks by UUID and by name first: ours → converges to the order (its label's fence grows, a
-  // running domain is left running), a stranger's → kConflict.
+  // running domain is left running), a stranger's → kConflict. kNotFound: the image's kernel or
+  // initrd is not there.
   virtual Status Define(const DomainOrder& order, const EffectGuard& guard) = 0;
   // Writes a higher fence into the label. kNotFound: no such domain.
   virtual Status StampFence(const model::VmId& vm, const EffectGuard& guard) = 0;

@@ -111,6 +111,7 @@ enum class DeclineReason {
   kStaleVersion,  // if_version is not the row's.
   kWrongState,    // The VM's state does not allow it; `vm_state` says which.
   kBacklogFull,
+  kImageGone,  // The stored image that a VM pins was removed; `detail` names it.
 };
 // Nothing was written, the key is not consumed.
 struct Declined {

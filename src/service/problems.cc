@@ -53,6 +53,7 @@ model::Problem ProblemOf(const ports::Declined& declined) {
           declined.vm_state ? std::string(ToString(*declined.vm_state)) : "unknown";
       return Make("wrong_state", "The VM is " + state + "; this needs another state. " + more);
     }
+    case Reason::kImageGone: return ImageNotFound(more);
     case Reason::kBacklogFull: {
       model::Problem problem = Make("backlog_full", "Too much accepted work waits: " + more +
                                                         ". Send the same request with the same key "

@@ -43,7 +43,8 @@ class Queries {
   Answered<ports::ConsoleChunk> Console(const Caller& caller, const model::VmId& id,
                                         std::int64_t offset, std::size_t most) const;
   Answered<std::vector<HostView>> Hosts() const;
-  const std::vector<model::Image>& Images() const { return images_.All(); }
+  // Those of the configuration.
+  const std::vector<model::Image>& Images() const { return images_.Configured(); }
   Answered<model::Resources> Usage(const Caller& caller) const;
   // The ledger answers, and at least one host does. The detail says what does not.
   Status Ready() const;

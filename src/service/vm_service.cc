@@ -52,23 +52,24 @@ void VmService::Create(CreateRequest request, Done done) {
   const Digest hash = *pending->key_hash;
 
   const bool is_cached = cache_.Find(project, hash).has_value();
-  const bool is_image_known = parts_.images.Resolve(request.intent.image) != nullptr;
-  if (!is_cached && is_image_known) {
-    Claim(request, pending);
+  // Resolved once: what the name means from now on is this request's no more.
+  std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
+  if (!is_cached && image) {
+    Claim(request, *image, pending);
     return;
   }
   // A known key is answered by its record, whatever has become of the image since.
-  auto look_up = [this, pending, request = std::move(request), is_image_known]() mutable {
+  auto look_up = [this, pending, request = std::move(request), image = std::move(image)]() mutable {
     auto found = parts_.ledger.FindByKey(pending->asked.caller.project, *pending->key_hash);
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
     } else if (found->has_value()) {
       AnswerFound(pending, std::move(**found));
-    } else if (!is_image_known) {
+    } else if (!image) {
       Reply(pending, std::unexpected(ImageNotFound(request.intent.image)), "refused");
     } else {
       cache_.Forget(pending->asked.caller.project, *pending->key_hash);
-      Claim(request, pending);
+      Claim(request, *image, pending);
     }
   };
   if (!parts_.intake.Post(std::move(look_up))) {
@@ -76,8 +77,10 @@ void VmService::Create(CreateRequest request, Done done) {
   }
 }
 
-void VmService::Claim(const CreateRequest& request, const PendingPointer& pending) {
-  std::expected<ports::Submission, model::Problem> submission = BuildCreate(request, *pending);
+void VmService::Claim(const CreateRequest& request, const model::Image& image,
+                      const PendingPointer& pending) {
+  std::expected<ports::Submission, model::Problem> submission =
+      BuildCreate(request, image, *pending);
   if (!submission) {
     Reply(pending, std::unexpected(std::move(submission.error())), "ledger_unavailable");
     return;
@@ -184,10 +187,8 @@ VmService::PendingPointer VmService::NewPending(const Asked& asked, Done done) c
 }
 
 std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
-    const CreateRequest& request, const Pending& pending) {
+    const CreateRequest& request, const model::Image& image, const Pending& pending) {
   const model::CreateIntent& intent = request.intent;
-  const model::Image* image = parts_.images.Resolve(intent.image);
-  CHECK(image != nullptr);
   const Result<model::Resources> capacity = parts_.capacity();
   if (!capacity) return std::unexpected(LedgerProblem(capacity.error()));
 
@@ -210,7 +211,7 @@ std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
     vm.operation = operation.id;
     vm.index = index;
     vm.key_prefix = operation.key_prefix;
-    vm.spec = SpecOf(intent, *image);
+    vm.spec = SpecOf(intent, image);
     vm.spec.hostname =
         intent.hostname.empty() ? vm.name : model::ItemName(intent.hostname, index, intent.count);
     vm.mac = model::MacAddress(vm.id);
@@ -312,10 +313,10 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
     run.problem = std::move(problem);
     return run;
   };
-  if (parts_.images.Resolve(request.intent.image) == nullptr) {
-    return refuse(ImageNotFound(request.intent.image));
-  }
-  std::expected<ports::Submission, model::Problem> submission = BuildCreate(request, *pending);
+  const std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
+  if (!image) return refuse(ImageNotFound(request.intent.image));
+  std::expected<ports::Submission, model::Problem> submission =
+      BuildCreate(request, *image, *pending);
   if (!submission) return std::unexpected(std::move(submission.error()));
   const auto& create = std::get<ports::CreateVms>(submission->change);
   for (const Vm& vm : create.vms) {

@@ -139,10 +139,12 @@ class VmService {
 
   PendingPointer NewPending(const Asked& asked, Done done) const;
   std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request,
+                                                               const model::Image& image,
                                                                const Pending& pending);
   ports::Submission BuildChange(const ChangeRequest& request, const Pending& pending);
   model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
-  void Claim(const CreateRequest& request, const PendingPointer& pending);
+  void Claim(const CreateRequest& request, const model::Image& image,
+             const PendingPointer& pending);
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);
   void MarkAll(const PendingPointer& pending, const model::Operation& operation);

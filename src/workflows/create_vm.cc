@@ -351,7 +351,12 @@ StepResult CreateVm::OnHost(const StepContext& context, Call call) const {
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());
   const Status done = call(**host, *vm);
-  return done ? StepResult::Done() : StepResult::From(done.error());
+  if (done) return StepResult::Done();
+  // Only calls that read the image say so. A person may put the file back.
+  if (done.error().code == ErrorCode::kNotFound) {
+    return StepResult::Unavailable("image_unavailable", done.error().detail);
+  }
+  return StepResult::From(done.error());
 }
 
 template <typename Call>

@@ -212,6 +212,28 @@ TEST(Create, StartsANewAttemptOfTheSameMachineAfterAPassingFailure) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// A person may put the file back: the same key then makes the machine.
+TEST(Create, PassesOverAMissingFileOfItsImageOnceItIsBack) {
+  for (const SimulatedCall call : {SimulatedCall::kCreateDisk, SimulatedCall::kDefine}) {
+    World world;
+    world.faults().Add(call, Instead(ErrorCode::kNotFound, "/images/tiny.qcow2"), 5);
+    const auto first = world.Create("key", "web");
+    world.RunUntilQuiet();
+    EXPECT_EQ(world.faults().fired(), 5) << ToString(call);
+    const auto failed = world.OperationRow(first->operation->id);
+    ASSERT_TRUE(failed.failure) << ToString(call);
+    EXPECT_EQ(failed.failure->code, "image_unavailable");
+    EXPECT_TRUE(failed.failure->passing);
+    EXPECT_EQ(world.Audit(), "");
+    const auto again = world.Create("key", "web");
+    ASSERT_TRUE(again) << again.error().detail;
+    EXPECT_EQ(again->vms.front().id, first->vms.front().id);
+    world.RunUntilQuiet();
+    EXPECT_EQ(world.VmRow(first->vms.front().id).state, model::VmState::kReady);
+    EXPECT_EQ(world.Audit(), "");
+  }
+}
+
 TEST(Create, KeepsAFailedRecordWhenTheNameIsTakenMeanwhile) {
   World world;
   world.faults().Add(SimulatedCall::kDefine, Instead(ErrorCode::kUnavailable), 5);

@@ -76,7 +76,7 @@ struct World::Process {
         intake(*world.crashing_ledger_, pool, model::ReplicaId{"r-ffffffffffffffff"}, kTtl,
                world.clock_, *world.threads_, *world.logger_, {64, 1024}),
         waiters(world.clock_, *world.threads_),
-        images({TinyImage()}),
+        images(*world.threads_, {TinyImage()}),
         service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
                  *world.random_, *world.threads_, *world.logger_,
                  [&world] { return Result<model::Resources>(world.options_.capacity); }, replica},

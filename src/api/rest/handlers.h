@@ -37,6 +37,10 @@ void GetTimeline(const FacePointer& face, http::Request request, http::Responder
 void CancelOperation(const FacePointer& face, http::Request request, http::Responder respond);
 
 void ListImages(const FacePointer& face, http::Request request, http::Responder respond);
+void AddImage(const FacePointer& face, http::Request request, http::Responder respond);
+void RemoveImage(const FacePointer& face, http::Request request, http::Responder respond);
+void PutImageFile(const FacePointer& face, http::Request request, http::Responder respond);
+void DeleteImageFile(const FacePointer& face, http::Request request, http::Responder respond);
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond);
 void DrainHost(const FacePointer& face, http::Request request, http::Responder respond);
 void ActivateHost(const FacePointer& face, http::Request request, http::Responder respond);

@@ -1,4 +1,4 @@
-// Images, hosts, and the sweep on demand.
+// Hosts, and the sweep on demand.
 #include "api/rest/handlers.h"
 #include "api/rest/parse_body.h"
 #include "api/rest/parse_query.h"
@@ -48,16 +48,6 @@ void ActivateHost(const FacePointer& face, http::Request request, http::Responde
 
 void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond) {
   respond(Declare(*face, request, "dead", model::HostState::kDead));
-}
-
-void ListImages(const FacePointer& face, http::Request request, http::Responder respond) {
-  if (const std::optional<model::Problem> problem = RefuseQuery(request)) {
-    respond(Reply(*problem));
-    return;
-  }
-  boost::json::array items;
-  for (const model::Image& image : face->parts.queries.Images()) items.push_back(JsonOf(image));
-  respond(ReplyItems(std::move(items)));
 }
 
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond) {

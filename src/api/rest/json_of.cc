@@ -129,9 +129,30 @@ json::object JsonOf(const model::Resources& resources) {
 }
 
 json::object JsonOf(const model::Image& image) {
-  return {{"name", image.name},
-          {"kind", ToString(image.kind)},
-          {"aliases", json::array(image.aliases.begin(), image.aliases.end())}};
+  json::object object;
+  object["name"] = image.name;
+  object["kind"] = ToString(image.kind);
+  object["aliases"] = json::array(image.aliases.begin(), image.aliases.end());
+  object["source"] = "config";
+  if (image.HasDisk()) object["disk_format"] = image.disk_format;
+  return object;
+}
+
+json::object JsonOf(const model::StoredImage& image) {
+  json::object object;
+  object["name"] = image.name;
+  object["kind"] = ToString(image.kind);
+  object["aliases"] = json::array(image.aliases.begin(), image.aliases.end());
+  object["source"] = "store";
+  if (image.disk) {
+    object["disk_sha256"] = ToHex(*image.disk);
+    object["disk_format"] = image.disk_format;
+  }
+  if (image.kernel) object["kernel_sha256"] = ToHex(*image.kernel);
+  if (image.initrd) object["initrd_sha256"] = ToHex(*image.initrd);
+  object["size_bytes"] = image.bytes;
+  AddTime(object, "added_at", image.added);
+  return object;
 }
 
 json::object JsonOf(const service::HostView& view) {

@@ -26,7 +26,8 @@ boost::json::array JsonOf(const std::vector<model::Vm>& vms);
 boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name);
 boost::json::object JsonOf(const model::Failure& failure);
 boost::json::object JsonOf(const model::Resources& resources);
-boost::json::object JsonOf(const model::Image& image);
+boost::json::object JsonOf(const model::Image& image);  // Of the configuration.
+boost::json::object JsonOf(const model::StoredImage& image);
 boost::json::object JsonOf(const service::HostView& view);
 boost::json::object JsonOf(const workflows::ReconcileReport& report);
 

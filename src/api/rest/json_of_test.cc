@@ -152,6 +152,13 @@ TEST_F(JsonOfTest, TheRestIsAsTheContractSays) {
   image.name = "debian-12";
   image.aliases = {"debian"};
   EXPECT_THAT(contract_.Violations("Image", JsonOf(image)), IsEmpty());
+  model::StoredImage stored;
+  stored.name = "tiny";
+  stored.disk = stored.kernel = stored.initrd = Sha256("a file");
+  stored.disk_format = "raw";
+  stored.added = kNoon;
+  EXPECT_THAT(contract_.Violations("Image", JsonOf(stored)), IsEmpty());
+  EXPECT_EQ(JsonOf(stored).at("initrd_sha256").as_string(), ToHex(Sha256("a file")));
   workflows::ReconcileReport report;
   report.host = {"local"};
   report.problem = "does not answer";

@@ -36,28 +36,6 @@ Parsed<json::value> ParseJsonBody(const http::Request& request) {
   return std::move(*body);
 }
 
-// Everything of a change but what its body means.
-Parsed<service::Asked> ParseAsked(const http::Request& request, std::string route) {
-  if (Parsed<void> sender = CheckSender(request); !sender) {
-    return std::unexpected(std::move(sender.error()));
-  }
-  Parsed<std::optional<model::IdempotencyKey>> key = ParseKeyHeader(request.headers);
-  if (!key) return std::unexpected(std::move(key.error()));
-  Parsed<json::value> body = ParseJsonBody(request);
-  if (!body) return std::unexpected(std::move(body.error()));
-
-  service::Asked asked;
-  asked.caller = CallerOf(request);
-  asked.key = std::move(*key);
-  asked.request.method = request.method;
-  asked.request.route = std::move(route);
-  asked.request.body = std::move(*body);
-  asked.redacted = asked.request;
-  asked.face = "rest";
-  asked.wait = ParsePrefer(request.headers);
-  return asked;
-}
-
 // A reader of the body's members; `empty` stands in for a body that is not there.
 const json::object& MembersOf(const json::value& body) {
   static const json::object kEmpty;
@@ -103,6 +81,27 @@ service::Caller CallerOf(const http::Request&) { return {model::ProjectId{"defau
 bool IsDryRun(const http::Request& request) {
   const std::string* value = request.QueryParam("dry_run");
   return value != nullptr && *value == "true";
+}
+
+Parsed<service::Asked> ParseAsked(const http::Request& request, std::string route) {
+  if (Parsed<void> sender = CheckSender(request); !sender) {
+    return std::unexpected(std::move(sender.error()));
+  }
+  Parsed<std::optional<model::IdempotencyKey>> key = ParseKeyHeader(request.headers);
+  if (!key) return std::unexpected(std::move(key.error()));
+  Parsed<json::value> body = ParseJsonBody(request);
+  if (!body) return std::unexpected(std::move(body.error()));
+
+  service::Asked asked;
+  asked.caller = CallerOf(request);
+  asked.key = std::move(*key);
+  asked.request.method = request.method;
+  asked.request.route = std::move(route);
+  asked.request.body = std::move(*body);
+  asked.redacted = asked.request;
+  asked.face = "rest";
+  asked.wait = ParsePrefer(request.headers);
+  return asked;
 }
 
 Parsed<ParsedCreate> ParseCreate(const http::Request& request, const Sealer& sealer) {

@@ -32,6 +32,10 @@ bool IsDryRun(const http::Request& request);
 Parsed<service::ChangeRequest> ParseChange(const http::Request& request,
                                            service::ChangeRequest::Kind kind);
 
+// Everything of a change but what the members of its body mean; `route` has its parameters filled
+// in.
+Parsed<service::Asked> ParseAsked(const http::Request& request, std::string route);
+
 // For a change with no members in its body, if it has one at all: `route` with its parameters
 // filled in.
 Parsed<service::Asked> ParseBare(const http::Request& request, std::string route);

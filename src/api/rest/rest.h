@@ -14,6 +14,7 @@
 #include "model/operation.h"
 #include "model/retention.h"
 #include "service/host_admin.h"
+#include "service/image_service.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
 #include "service/vm_service.h"
@@ -33,6 +34,7 @@ struct Capabilities {
 struct RestParts {
   service::VmService& vms;
   service::Queries& queries;
+  service::ImageService& images;
   service::Reconciler& reconciler;
   service::HostAdmin& hosts;
   const Sealer& sealer;

@@ -27,7 +27,9 @@ Codes Gate() {
 }
 
 // How an operation that was waited for may have failed.
-Codes Failures() { return {"hypervisor_refused", "hypervisor_unavailable", "conflict"}; }
+Codes Failures() {
+  return {"hypervisor_refused", "hypervisor_unavailable", "image_unavailable", "conflict"};
+}
 
 Codes OfCreate() {
   return With(With(With(Change(), Gate()), Failures()),
@@ -42,6 +44,10 @@ Codes OfVm() {
 Codes OfUpdate() { return With(With(OfVm(), Failures()), {"name_taken", "vm_missing"}); }
 Codes OfPower() { return With(OfVm(), Failures()); }
 Codes OfHost() { return With(Change(), {"host_not_found", "ledger_unavailable"}); }
+
+Codes OfImages(const Codes& more) {
+  return With(With(Change(), {"image_invalid", "image_unavailable", "ledger_unavailable"}), more);
+}
 
 }  // namespace
 
@@ -74,7 +80,21 @@ std::vector<RouteEntry> AllRoutes() {
        {200, 202},
        With(Change(),
             {"operation_not_found", "operation_finished", "wrong_state", "ledger_unavailable"})},
-      {"GET", "/v1/images", kInline, &ListImages, {200}, {}},
+      {"GET", "/v1/images", kBlocking, &ListImages, {200}, reads},
+      {"POST", "/v1/images", kBlocking, &AddImage, {200, 201}, OfImages({"image_exists"})},
+      {"DELETE",
+       "/v1/images/{name}",
+       kBlocking,
+       &RemoveImage,
+       {204},
+       With(Change(), {"image_not_found", "image_in_use", "ledger_unavailable"})},
+      {"PUT",
+       "/v1/image-files/{sha256}",
+       kBlocking,
+       &PutImageFile,
+       {200},
+       {"image_invalid", "image_unavailable", "unsupported_media_type", "origin_not_allowed"}},
+      {"DELETE", "/v1/image-files/{sha256}", kBlocking, &DeleteImageFile, {204}, Change()},
       {"GET", "/v1/hosts", kBlocking, &ListHosts, {200}, reads},
       {"POST", "/v1/hosts/{id}/drain", kBlocking, &DrainHost, {200}, OfHost()},
       {"POST", "/v1/hosts/{id}/activate", kBlocking, &ActivateHost, {200}, OfHost()},
