@@ -8,6 +8,7 @@
 #include "app/follow.h"
 #include "app/json_text.h"
 #include "app/lookup.h"
+#include "app/ways_in.h"
 #include "base/json.h"
 #include "client/url.h"
 #include "model/idempotency.h"
@@ -120,6 +121,7 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
                                  is_old ? "exists already under this key and is" : "is",
                                  TextAt(vm, "state"),
                                  is_old ? "" : fmt::format(" after {}", Elapsed(elapsed))));
+    SayWaysIn(run, vm);
     run.messages.Say("  console: " + CommandHint(run, "console " + NameOf(vm)));
   }
   run.messages.Say("  " + Sentence(creation.ticket));
@@ -271,6 +273,12 @@ void AddFields(CLI::App& command, CreateFields& fields) {
   command.add_option("--user-data", fields.user_data_file, "File of cloud-init user data");
   command.add_option("--label", fields.labels, "Label k=v (repeatable)")->allow_extra_args(false);
   command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)");
+  command
+      .add_option("--forward", fields.forwards,
+                  "Way in: [HOST_PORT:]GUEST_PORT[/udp], such as 22 (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--network", fields.network,
+                     "user (default), a libvirt network, or bridge:NAME");
   command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...");
 }
 

@@ -136,7 +136,9 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
   host_doors.push_back(door.get());
-  fleet.Add({host.id, host.uri, CapacityOf(host)}, std::move(door));
+  fleet.Add({host.id, host.uri, CapacityOf(host), host.forward_ports, host.forward_address,
+             host.networks},
+            std::move(door));
 }
 
 void Node::Parts::Wire() {
@@ -157,6 +159,7 @@ void Node::Parts::Wire() {
       service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
                             doors.random, doors.threads, doors.logger,
                             [this] { return capacity.Total(); }, replica,
+                            [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
                             [this] { return Closed(); }},
       service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
                                config.retention});

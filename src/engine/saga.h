@@ -36,8 +36,8 @@ struct StepResult {
     kUnknown,      // It may have happened: look before anything else.
     kRefused,      // Nothing happened, and trying again is useless: undo and fail.
     kFenced,       // The lease is lost: drop everything.
-    kRewind,  // Undo or delete only: something is there again; start over from the first step of
-              // that direction.
+    kRewind,  // Start over from the first step of that direction: something is there again, or an
+              // earlier step must choose anew. What goes forward bounds that itself.
   };
 
   Kind kind = Kind::kDone;

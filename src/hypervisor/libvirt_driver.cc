@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "hypervisor/guard_check.h"
+#include "hypervisor/port_probe.h"
 #include "model/limits.h"
 
 namespace vmonce::hypervisor {
@@ -113,6 +114,19 @@ Result<std::vector<ports::VolumeSighting>> LibvirtDriver::ListVolumes() {
     }
   }
   return sightings;
+}
+
+Result<std::vector<model::HostPort>> LibvirtDriver::PortsInUse(
+    const std::string& address, const std::vector<model::HostPort>& ports) {
+  const HostKind kind = options_.uri.kind;
+  if (kind != HostKind::kEmbedded && kind != HostKind::kLocalDaemon) {
+    return Fail(ErrorCode::kRefused, "which ports are in use there cannot be seen from here");
+  }
+  std::vector<model::HostPort> in_use;
+  for (const model::HostPort& port : ports) {
+    if (IsPortInUse(address, port)) in_use.push_back(port);
+  }
+  return in_use;
 }
 
 Result<ports::ConsoleChunk> LibvirtDriver::ReadConsole(const model::VmId& vm, std::int64_t offset,

@@ -66,6 +66,8 @@ class LibvirtSession final {
   // The UUID of the domain of that name.
   Result<std::optional<model::VmId>> FindByName(const std::string& name) const;
   Result<std::vector<SeenDomain>> List() const;
+  // ok: there is an active network of that name. kUnavailable otherwise.
+  Status CheckNetwork(const std::string& name) const;
 
   LibvirtSession(HostKind kind, virConnectPtr connection, std::shared_ptr<EmbeddedRoot> root);
 

@@ -21,7 +21,9 @@ ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::Ledge
   return {.id = domain.id,
           .name = domain.name,
           .power = domain.power,
-          .label = OursOnly(domain.label, ledger)};
+          .label = OursOnly(domain.label, ledger),
+          .addresses =
+              domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses};
 }
 
 // For a domain that need not exist.
@@ -35,6 +37,17 @@ Status CheckThere(const std::optional<SimulatedDomain>& domain, const model::Led
                   const ports::EffectGuard& guard) {
   if (!domain) return Fail(ErrorCode::kNotFound, "no such domain");
   return CheckIfThere(domain, ledger, guard);
+}
+
+// QEMU ends at its start when it cannot listen.
+Status CheckPorts(const SimulatedHost& host, const std::optional<SimulatedDomain>& domain) {
+  if (!domain || domain->power == Observed::kRunning) return {};
+  std::vector<model::HostPort> ports;
+  for (const model::Forward& forward : domain->forwards) {
+    ports.push_back({forward.protocol, forward.host_port});
+  }
+  if (host.PortsInUse(ports, domain->id).empty()) return {};
+  return Fail(ErrorCode::kUnavailable, "a port is in use (simulated)");
 }
 
 bool Runs(const SimulatedDomain& domain) { return domain.power != Observed::kStopped; }
@@ -104,6 +117,14 @@ Result<std::vector<ports::VolumeSighting>> SimulatedDriver::ListVolumes() {
   return sightings;
 }
 
+Result<std::vector<model::HostPort>> SimulatedDriver::PortsInUse(
+    const std::string&, const std::vector<model::HostPort>& ports) {
+  if (auto fault = BeginLook(SimulatedCall::kPortsInUse, std::nullopt); !fault) {
+    return std::unexpected(fault.error());
+  }
+  return host_->PortsInUse(ports, {});
+}
+
 Status SimulatedDriver::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {
   return AddVolume({SimulatedCall::kCreateDisk, order.vm}, order.name, guard);
 }
@@ -137,6 +158,7 @@ Status SimulatedDriver::Define(const ports::DomainOrder& order, const ports::Eff
                         domain->name = order.name;
                         domain->label = label;
                         domain->mac = order.mac;
+                        domain->forwards = order.forwards;
                         domain->volumes.clear();
                         for (const auto& name : {order.disk_name, order.seed_name}) {
                           if (!name.empty()) domain->volumes.push_back(name);
@@ -186,6 +208,7 @@ Status SimulatedDriver::Start(const model::VmId& vm, const ports::EffectGuard& g
                     // What QEMU says of a missing disk is an error that a later start may not meet.
                     return Fail(ErrorCode::kUnavailable, "there is no volume " + volume);
                   }
+                  if (auto ports = CheckPorts(host, seen); !ports) return ports;
                   return host.ChangeDomain(
                       SimulatedCall::kStart, vm, [&](std::optional<SimulatedDomain>& domain) {
                         if (auto check = CheckThere(domain, ledger, g); !check) return check;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -115,6 +116,7 @@ bool PlaceOn(Tx& tx, model::Vm& vm, const model::HostId& host) {
 void LeaveHost(Tx& tx, model::Vm& vm) {
   if (!vm.host) return;
   if (vm.holds_reservation) TakeFromHost(tx, *vm.host, Demand(vm.spec));
+  ReleasePorts(tx, vm);
   vm.host.reset();
 }
 

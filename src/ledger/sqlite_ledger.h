@@ -103,6 +103,7 @@ class SqliteLedger final : public ports::Ledger {
   Status MarkRegistered(const model::HostId& host) override;
   Status SetHostState(const model::HostId& host, model::HostState state) override;
   Result<std::vector<model::Host>> Hosts() override;
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override;
 
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& host,
                                            std::span<const model::VmId> also) override;

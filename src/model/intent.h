@@ -23,6 +23,7 @@ struct CreateIntent {
   std::string hostname;  // Empty: the VM's name.
   std::vector<std::string> ssh_keys;
   std::string network = "user";
+  std::vector<Forward> forwards;
   std::map<std::string, std::string> labels;
   std::optional<Digest> user_data_mac;  // HMAC of the decoded bytes.
 
@@ -30,6 +31,7 @@ struct CreateIntent {
 };
 
 // Canonical JSON with "version":1; every member is there, user_data_mac as null when there is none.
+// Only `forward` is left out when it is empty: intents stored before it existed compare equal.
 // Equal intents give equal texts, different ones different texts.
 std::string Serialise(const CreateIntent& intent);
 

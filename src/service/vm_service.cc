@@ -33,6 +33,7 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
   spec.disk_gib = intent.disk_gib;
   spec.ssh_keys = intent.ssh_keys;
   spec.network = intent.network;
+  spec.forwards = intent.forwards;
   return spec;
 }
 
@@ -52,20 +53,21 @@ void VmService::Create(CreateRequest request, Done done) {
   const Digest hash = *pending->key_hash;
 
   const bool is_cached = cache_.Find(project, hash).has_value();
-  const bool is_image_known = parts_.images.Resolve(request.intent.image) != nullptr;
-  if (!is_cached && is_image_known) {
+  std::optional<model::Problem> refusal = WhyNot(request.intent);
+  if (!is_cached && !refusal) {
     Claim(request, pending);
     return;
   }
   // A known key is answered by its record, whatever has become of the image since.
-  auto look_up = [this, pending, request = std::move(request), is_image_known]() mutable {
+  auto look_up = [this, pending, request = std::move(request),
+                  refusal = std::move(refusal)]() mutable {
     auto found = parts_.ledger.FindByKey(pending->asked.caller.project, *pending->key_hash);
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
     } else if (found->has_value()) {
       AnswerFound(pending, std::move(**found));
-    } else if (!is_image_known) {
-      Reply(pending, std::unexpected(ImageNotFound(request.intent.image)), "refused");
+    } else if (refusal) {
+      Reply(pending, std::unexpected(std::move(*refusal)), "refused");
     } else {
       cache_.Forget(pending->asked.caller.project, *pending->key_hash);
       Claim(request, pending);
@@ -74,6 +76,15 @@ void VmService::Create(CreateRequest request, Done done) {
   if (!parts_.intake.Post(std::move(look_up))) {
     Reply(pending, std::unexpected(OverloadedProblem()), "overloaded");
   }
+}
+
+std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent) const {
+  const model::Image* const image = parts_.images.Resolve(intent.image);
+  if (image == nullptr) return ImageNotFound(intent.image);
+  if (!parts_.not_offered) return std::nullopt;
+  const auto why = parts_.not_offered(SpecOf(intent, *image));
+  if (!why) return std::nullopt;
+  return NotOffered(*why);
 }
 
 void VmService::Claim(const CreateRequest& request, const PendingPointer& pending) {
@@ -306,8 +317,8 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
     run.problem = std::move(problem);
     return run;
   };
-  if (parts_.images.Resolve(request.intent.image) == nullptr) {
-    return refuse(ImageNotFound(request.intent.image));
+  if (std::optional<model::Problem> refusal = WhyNot(request.intent)) {
+    return refuse(std::move(*refusal));
   }
   std::expected<ports::Submission, model::Problem> submission = BuildCreate(request, *pending);
   if (!submission) return std::unexpected(std::move(submission.error()));

@@ -104,6 +104,8 @@ struct ServiceParts {
   // What all usable hosts together may reserve now. Quick: it is asked for every create.
   std::function<Result<model::Resources>()> capacity;
   model::ReplicaId replica;
+  // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
+  std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
   // Why nothing may be accepted now, if so. Quick.
   std::function<std::optional<model::Problem>()> closed;
 };
@@ -140,6 +142,8 @@ class VmService {
                                                                const Pending& pending);
   ports::Submission BuildChange(const ChangeRequest& request, const Pending& pending);
   model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
+  // Why a create of this intent cannot be accepted now, apart from what its claim decides.
+  std::optional<model::Problem> WhyNot(const model::CreateIntent& intent) const;
   void Claim(const CreateRequest& request, const PendingPointer& pending);
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);

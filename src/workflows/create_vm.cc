@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "model/label.h"
-#include "model/placement.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -129,21 +129,13 @@ StepResult CreateVm::Place(const StepContext& context) const {
   change.vm = vm->id;
   change.state = model::VmState::kCreating;
   if (!vm->host) {
-    const Result<std::vector<model::Candidate>> candidates = parts_.fleet.Candidates();
-    if (!candidates)
-      return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
-    change.place_on = model::PickHost(*candidates, Demand(vm->spec));
-    if (!change.place_on) {
-      if (parts_.fleet.Age() == LedgerAge::kUntold) {
-        return StepResult::Again(parts_.settings.observe_every);
-      }
-      const bool is_any_reachable =
-          std::ranges::any_of(*candidates, &model::Candidate::is_reachable);
-      return is_any_reachable
-                 ? StepResult::Unavailable("no_capacity", "no reachable host has room for this VM")
-                 : StepResult::Unavailable("hypervisor_unavailable", "no host can be reached");
+    if (std::optional<StepResult> not_yet = ChooseHost(parts_, *vm, change.place_on)) {
+      return std::move(*not_yet);
     }
     result.detail = "on host " + change.place_on->value;
+  }
+  if (std::optional<StepResult> not_yet = PlanPorts(parts_, *vm, change)) {
+    return std::move(*not_yet);
   }
   result.changes.push_back(std::move(change));
   return result;
@@ -220,6 +212,7 @@ StepResult CreateVm::Define(const StepContext& context) const {
       order.disk_name = model::DiskName(parts_.ledger.Id(), vm.id);
     }
     order.seed_name = model::SeedName(parts_.ledger.Id(), vm.id);
+    order.forwards = vm.forwards;
     return host.Define(order, GuardOf(context));
   });
 }
@@ -231,7 +224,7 @@ StepResult CreateVm::Undefine(const StepContext& context) const {
 }
 
 StepResult CreateVm::Start(const StepContext& context) const {
-  StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
+  const StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
     Status started = host.Start(vm.id, GuardOf(context));
     // The domain that was defined a moment ago is gone: somebody removed it. Looking tells where to
     // go on.
@@ -239,7 +232,8 @@ StepResult CreateVm::Start(const StepContext& context) const {
       started.error().code = ErrorCode::kUnknown;
     return started;
   });
-  return result;
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return AfterFailedStart(parts_, context).value_or(result);
 }
 
 StepResult CreateVm::Destroy(const StepContext& context) const {

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/json.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -157,7 +158,9 @@ StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
-  return From(target->host->Start(target->vm.id, GuardOf(context)));
+  StepResult result = From(target->host->Start(target->vm.id, GuardOf(context)));
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return WhyPortsTaken(parts_, target->vm).value_or(result);
 }
 
 // Asks the guest, now and then again, and watches; after the grace it is powered off.

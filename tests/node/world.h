@@ -98,6 +98,8 @@ struct WorldOptions {
   model::Resources capacity{.vms = 100, .cpus = 100, .memory_mib = 100'000, .disk_gib = 1000};
   Milliseconds settle{0};
   Milliseconds orphan_grace{60'000};
+  model::PortRange forward_ports{20'000, 20'099};
+  std::vector<std::string> networks;
 };
 
 class World {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/rest/network_fields.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "model/limits.h"
@@ -93,7 +94,7 @@ model::CreateIntent ReadIntent(JsonReader& reader) {
   intent.hostname = ReadHostname(reader, intent.count);
   intent.ssh_keys = ReadSshKeys(reader);
   intent.labels = ReadLabels(reader).value_or(std::map<std::string, std::string>());
-  intent.network = reader.OneOf("network", {"user"}).value_or(intent.network);
+  ReadNetwork(reader, intent);
   return intent;
 }
 
