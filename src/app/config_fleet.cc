@@ -1,6 +1,5 @@
 #include "app/config_fleet.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/port_probe.h"
 #include "model/limits.h"
 #include "model/network.h"
 
@@ -91,11 +91,6 @@ void CheckFit(ConfigTableReader& table, const std::string& uri) {
   }
 }
 
-bool IsIpv4(const std::string& text) {
-  in_addr address{};
-  return inet_pton(AF_INET, text.c_str(), &address) == 1;
-}
-
 void ReadForwards(ConfigTableReader& table, HostConfig& host) {
   std::string ports = fmt::format("{}-{}", host.forward_ports.first, host.forward_ports.last);
   table.Text("forward_ports", ports);
@@ -107,7 +102,7 @@ void ReadForwards(ConfigTableReader& table, HostConfig& host) {
                               limits::kHostPortMin, limits::kPortMax));
   }
   table.Text("forward_address", host.forward_address);
-  if (!IsIpv4(host.forward_address)) {
+  if (!IsIpv4Address(host.forward_address)) {
     table.Mistake("forward_address", fmt::format("\"{}\" is no IPv4 address", host.forward_address),
                   "write one of the host's, such as \"127.0.0.1\", or \"0.0.0.0\" for all");
   }

@@ -156,11 +156,11 @@ void Node::Parts::Wire() {
       *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
       service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
   vms = std::make_unique<service::VmService>(
-      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
-                            doors.random, doors.threads, doors.logger,
-                            [this] { return capacity.Total(); }, replica,
-                            [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
-                            [this] { return Closed(); }},
+      service::ServiceParts{
+          *ledger, *intake, waiters, *workers, images, sealer, doors.clock, doors.random,
+          doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
+          [this] { return Closed(); },
+          [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
       service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -288,6 +288,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   auto meters = std::make_unique<Meters>(doors.threads);
   // libvirt reads the environment when its first door is made, so hosts come before other threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
+  // Shared by the hosts: it ends with the last call to any of them.
+  const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
   for (const HostConfig& host : config.hosts) {
     hypervisor::HostOptions options;
     options.id = host.id;
@@ -297,6 +299,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.events = events;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
       meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));

@@ -1,7 +1,7 @@
 // What only a libvirt daemon can do: end without its machines, hang, have networks, be elsewhere.
 #include <gmock/gmock.h>
 
-#include "hypervisor/driver_contract.h"
+#include "hypervisor/driver_contract_suite.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/libvirt_driver.h"
 

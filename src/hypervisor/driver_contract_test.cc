@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "hypervisor/driver_contract.h"
+#include "hypervisor/driver_contract_suite.h"
 
 namespace vmonce::hypervisor {
 namespace {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/kvm_probe.h"
 #include "model/ids.h"
@@ -34,6 +35,9 @@ struct HostOptions {
   std::optional<Milliseconds> settle_time;  // Instead of the URI's own.
   Milliseconds simulated_latency{0};        // "simulated:" only: of every call.
   CallObserver on_call;                     // May be empty.
+  // Of the whole process: libvirt has one, and two threads must not run it. Null only where the
+  // process has no other libvirt host.
+  std::shared_ptr<EventLoop> events;
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

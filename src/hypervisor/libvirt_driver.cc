@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/port_probe.h"
 #include "hypervisor/guard_check.h"
-#include "hypervisor/port_probe.h"
 #include "model/limits.h"
 
 namespace vmonce::hypervisor {
@@ -54,7 +54,10 @@ Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& m
 
 Status LibvirtDriver::Reopen() {
   session_.reset();
-  if (events_ == nullptr) events_ = std::make_unique<EventLoop>(threads_);
+  if (events_ == nullptr) {
+    events_ = options_.events ? options_.events : std::make_shared<EventLoop>(threads_);
+    events_->Start();
+  }
   if (options_.uri.kind == HostKind::kEmbedded && root_ == nullptr) {
     auto root = EmbeddedRoot::Open(options_.uri.directory);
     if (!root) return std::unexpected(root.error());
@@ -124,7 +127,11 @@ Result<std::vector<model::HostPort>> LibvirtDriver::PortsInUse(
   }
   std::vector<model::HostPort> in_use;
   for (const model::HostPort& port : ports) {
-    if (IsPortInUse(address, port)) in_use.push_back(port);
+    const auto number = static_cast<std::uint16_t>(port.port);
+    const bool is_tcp = port.protocol == model::Protocol::kTcp;
+    const bool is_in_use =
+        is_tcp ? IsTcpPortInUse(address, number) : IsUdpPortInUse(address, number);
+    if (is_in_use) in_use.push_back(port);
   }
   return in_use;
 }

@@ -71,8 +71,8 @@ class LibvirtDriver final : public ports::Hypervisor {
   Clock& clock_;
   Threads& threads_;
   Logger& logger_;
-  const std::unique_ptr<Monitor> monitor_;  // Held while connecting.
-  std::unique_ptr<EventLoop> events_ GUARDED_BY(*monitor_);
+  const std::unique_ptr<Monitor> monitor_;                         // Held while connecting.
+  std::shared_ptr<EventLoop> events_ GUARDED_BY(*monitor_);        // Shared with other hosts.
   std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.
   std::optional<DomainType> type_ GUARDED_BY(*monitor_);           // Once it is chosen.
   std::optional<model::HostMarker> marker_ GUARDED_BY(*monitor_);  // Of the last good Connect.

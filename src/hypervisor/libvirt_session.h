@@ -14,6 +14,7 @@
 #include "hypervisor/disks.h"
 #include "hypervisor/domain_xml.h"
 #include "hypervisor/embedded_root.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/kvm_probe.h"
 #include "hypervisor/libvirt_handles.h"
@@ -29,6 +30,7 @@ struct LibvirtOptions {
   std::string pool_path;  // "
   std::string scratch;    // A private directory.
   Milliseconds settle_time{0};
+  std::shared_ptr<EventLoop> events;  // See HostOptions.
 };
 
 struct SeenDomain {

@@ -1,12 +1,9 @@
 #include "hypervisor/private_libvirtd.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,21 +12,19 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "base/unique_fd.h"
+#include "base/port_probe.h"
 #include "hypervisor/libvirt_handles.h"
 
 namespace vmonce::hypervisor {
 namespace {
 
+// Two daemons of one test process, and those of others, get different ones.
 int FreePort() {
-  const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  CHECK(bind(probe.get(), reinterpret_cast<sockaddr*>(&at), size) == 0);
-  CHECK(getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0);
-  return ntohs(at.sin_port);
+  const std::unique_ptr<Random> random = NewSystemRandom();
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(10'000 + random->Below(20'000));
+    if (!IsTcpPortInUse("127.0.0.1", port)) return port;
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "base/check.h"
-#include "ledger/rows.h"
 
 namespace vmonce::ledger {
 namespace {

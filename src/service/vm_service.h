@@ -104,10 +104,10 @@ struct ServiceParts {
   // What all usable hosts together may reserve now. Quick: it is asked for every create.
   std::function<Result<model::Resources>()> capacity;
   model::ReplicaId replica;
-  // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
-  std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
   // Why nothing may be accepted now, if so. Quick.
   std::function<std::optional<model::Problem>()> closed;
+  // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
+  std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.

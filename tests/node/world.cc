@@ -89,8 +89,8 @@ struct World::Process {
                  *world.logger_,
                  [&world] { return Result<model::Resources>(world.options_.capacity); },
                  replica,
-                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
-                 {}},
+                 {},
+                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
                 {world.quota_, 1000, std::chrono::seconds(120), {}}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
