@@ -44,12 +44,6 @@ Status MakeStateDirectory(const std::string& dir) {
   return {};
 }
 
-std::optional<model::Resources> CapacityOf(const HostConfig& host) {
-  if (!host.cpus || !host.memory_mib) return std::nullopt;
-  return model::Resources{host.vms, *host.cpus, *host.memory_mib,
-                          host.disk_gib.value_or(limits::kDiskGib)};
-}
-
 Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {
   return limits.lease_ttl + fleet.SettleTime();
 }
@@ -136,9 +130,10 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
   host_doors.push_back(door.get());
-  fleet.Add({host.id, host.uri, CapacityOf(host), host.forward_ports, host.forward_address,
-             host.networks},
-            std::move(door));
+  const workflows::CapacityPlan capacity_plan{host.vms, host.cpus, host.memory_mib, host.disk_gib};
+  fleet.Add(
+      {host.id, host.uri, capacity_plan, host.forward_ports, host.forward_address, host.networks},
+      std::move(door));
 }
 
 void Node::Parts::Wire() {

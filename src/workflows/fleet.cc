@@ -33,6 +33,10 @@ bool HasPorts(const HostPlan& plan, const std::vector<model::Forward>& forwards)
 
 }  // namespace
 
+CapacityPlan Exactly(const model::Resources& capacity) {
+  return {capacity.vms, capacity.cpus, capacity.memory_mib, capacity.disk_gib};
+}
+
 Fleet::Fleet(ports::Ledger& ledger, Threads& threads, Logger& logger)
     : ledger_(ledger), logger_(logger), monitor_(threads.NewMonitor()) {}
 
@@ -108,7 +112,11 @@ Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool
   model::Host host;
   host.id = plan.id;
   host.uri = plan.uri;
-  host.capacity = plan.capacity.value_or(UsableCapacity(facts.capacity));
+  const model::Resources usable = UsableCapacity(facts.capacity);
+  host.capacity = {.vms = plan.capacity.vms.value_or(usable.vms),
+                   .cpus = plan.capacity.cpus.value_or(usable.cpus),
+                   .memory_mib = plan.capacity.memory_mib.value_or(usable.memory_mib),
+                   .disk_gib = plan.capacity.disk_gib.value_or(usable.disk_gib)};
   if (const Status put = ledger_.PutHost(host); !put) return put;
   if (is_registered) return {};
   return ledger_.MarkRegistered(plan.id);

@@ -20,12 +20,21 @@
 
 namespace vmonce::workflows {
 
+// What may be reserved on a host, as the configuration says it. What is absent is what the
+// hypervisor tells, of CPUs and memory a share that is fit to be used.
+struct CapacityPlan {
+  std::optional<std::int64_t> vms;
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_mib;
+  std::optional<std::int64_t> disk_gib;
+};
+CapacityPlan Exactly(const model::Resources& capacity);
+
 // What the configuration says of a host.
 struct HostPlan {
   model::HostId id;
   std::string uri;
-  std::optional<model::Resources>
-      capacity;  // Absent: what the hypervisor tells, times the overcommit.
+  CapacityPlan capacity;
   model::PortRange forward_ports{model::limits::kForwardPortsFirst,
                                  model::limits::kForwardPortsLast};
   std::string forward_address = "127.0.0.1";  // Where forwarded ports listen.

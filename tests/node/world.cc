@@ -137,7 +137,7 @@ Status World::Boot() {
   auto driver = std::make_unique<hypervisor::SimulatedDriver>(
       host_, faults_, hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle}, clock_,
       *threads_);
-  process_->fleet.Add({model::HostId{"local"}, "simulated:", options_.capacity,
+  process_->fleet.Add({model::HostId{"local"}, "simulated:", workflows::Exactly(options_.capacity),
                        options_.forward_ports, "127.0.0.1", options_.networks},
                       std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
   return process_->fleet.Connect(model::HostId{"local"});
