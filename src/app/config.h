@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "model/console_limits.h"
+#include "model/forward.h"
+#include "model/forward_limits.h"
 #include "model/host.h"
 #include "model/image.h"
 #include "model/limits.h"
@@ -71,6 +73,10 @@ struct HostConfig {
   std::string pool = "vmonce";  // Daemons only.
   std::string pool_path;        // Daemons only, absolute on the daemon's machine; may be empty.
   Milliseconds latency{0};      // Simulated hosts only.
+  model::PortRange forward_ports{model::limits::kForwardPortsFirst,
+                                 model::limits::kForwardPortsLast};
+  std::string forward_address = "127.0.0.1";  // IPv4, where forwarded ports listen.
+  std::vector<std::string> networks;          // That VMs may be in, beside user-mode networking.
 
   bool operator==(const HostConfig&) const = default;
 };

@@ -170,6 +170,13 @@ TEST_F(ConfigMistakesTest, AHostIsWhatItsUriCanBe) {
       {"uri = \"simulated:\"\npool_path = \"/p\"", "needs a libvirt daemon"},
       {"uri = \"qemu:///system\"\npool_path = \"p\"", "is not absolute"},
       {"latency_ms = 3", "simulated hosts only"},
+      {"forward_ports = \"22-80\"", "is no range of ports"},
+      {"forward_ports = \"2000\"", "write first and last"},
+      {"forward_address = \"::1\"", "is no IPv4 address"},
+      {"forward_address = \"localhost\"", "is no IPv4 address"},
+      {"networks = [\"default\"]", "the embedded hypervisor has no libvirt network"},
+      {"uri = \"qemu:///system\"\nnetworks = [\"user\"]", "\"user\" is always there"},
+      {"uri = \"qemu:///system\"\nnetworks = [\"a b\"]", "is no network to be offered"},
   };
   for (const auto& [line, text] : kWrong) {
     EXPECT_THAT(Mistakes("[[host]]\nid = \"a\"\n" + line), ElementsAre(HasSubstr(text))) << line;

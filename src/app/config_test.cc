@@ -95,6 +95,9 @@ disk_gib = 100
 vms = 5
 pool = "p"
 pool_path = "/srv/p"
+forward_ports = "2000-2999"
+forward_address = "0.0.0.0"
+networks = ["default", "bridge:br0"]
 [[host]]
 id = "c"
 uri = "simulated:"
@@ -148,7 +151,10 @@ level = "debug"
                         .disk_gib = 100,
                         .vms = 5,
                         .pool = "p",
-                        .pool_path = "/srv/p"};
+                        .pool_path = "/srv/p",
+                        .forward_ports = {2000, 2999},
+                        .forward_address = "0.0.0.0",
+                        .networks = {"default", "bridge:br0"}};
   EXPECT_EQ(config.hosts[1], rack);
   EXPECT_EQ(config.hosts[2].latency, Milliseconds(5));
   const model::Image debian{.name = "debian",

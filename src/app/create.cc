@@ -9,6 +9,7 @@
 #include "app/json_text.h"
 #include "app/lookup.h"
 #include "app/vm_goal.h"
+#include "app/ways_in.h"
 #include "base/json.h"
 #include "client/url.h"
 #include "model/idempotency.h"
@@ -128,6 +129,7 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
     if (const std::string address = AddressOf(vm); !address.empty()) {
       run.messages.Say("  address: " + address);
     }
+    SayWaysIn(run, vm);
     run.messages.Say("  console: " + CommandHint(run, "console " + NameOf(vm)));
   }
   run.messages.Say("  " + Sentence(creation.ticket));
@@ -302,6 +304,12 @@ void AddFields(CLI::App& command, CreateFields& fields) {
   command.add_option("--desired", fields.desired, "running (default), or stopped: not started");
   command.add_option("--restart", fields.restart,
                      "host-failure (default): started again when its host took it down; or never");
+  command
+      .add_option("--forward", fields.forwards,
+                  "Way in: [HOST_PORT:]GUEST_PORT[/udp], such as 22 (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--network", fields.network,
+                     "user (default), a libvirt network, or bridge:NAME");
   command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...");
 }
 

@@ -65,10 +65,6 @@ Status MakeStateDirectory(const std::string& dir) {
   return {};
 }
 
-workflows::CapacityPlan CapacityOf(const HostConfig& host) {
-  return {host.vms, host.cpus, host.memory_mib, host.disk_gib};
-}
-
 Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {
   return limits.lease_ttl + fleet.SettleTime();
 }
@@ -163,7 +159,10 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
   host_doors.push_back(door.get());
-  fleet.Add({host.id, host.uri, CapacityOf(host)}, std::move(door));
+  const workflows::CapacityPlan capacity_plan{host.vms, host.cpus, host.memory_mib, host.disk_gib};
+  fleet.Add(
+      {host.id, host.uri, capacity_plan, host.forward_ports, host.forward_address, host.networks},
+      std::move(door));
 }
 
 void Node::Parts::Wire() {
@@ -181,10 +180,11 @@ void Node::Parts::Wire() {
       *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
       service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
   vms = std::make_unique<service::VmService>(
-      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
-                            doors.random, doors.threads, doors.logger,
-                            [this] { return capacity.Total(); }, replica,
-                            [this] { return Closed(); }},
+      service::ServiceParts{
+          *ledger, *intake, waiters, *workers, images, sealer, doors.clock, doors.random,
+          doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
+          [this] { return Closed(); },
+          [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
       service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -330,6 +330,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   auto meters = std::make_unique<Meters>(doors.threads);
   // libvirt reads the environment when its first door is made, so hosts come before other threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
+  // Shared by the hosts: it ends with the last call to any of them.
+  const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
   for (const HostConfig& host : config.hosts) {
     hypervisor::HostOptions options;
     options.id = host.id;
@@ -340,6 +342,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
     options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
+    options.events = events;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
       meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));

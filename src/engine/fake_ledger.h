@@ -225,6 +225,11 @@ class FakeLedger final : public ports::Ledger {
     return Through("Hosts", [&]() -> Result<std::vector<model::Host>> { return hosts; });
   }
   std::vector<model::Host> hosts;
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort&) override {
+    return Through("HostsUsingPort", []() -> Result<std::vector<model::HostId>> {
+      return std::vector<model::HostId>();
+    });
+  }
   Result<model::Resources> Usage(const model::ProjectId&) override {
     return Through("Usage", [&]() -> Result<model::Resources> { return usage; });
   }

@@ -286,6 +286,10 @@ OperationRun::Next OperationRun::Declined(model::Item& item, ports::AdvanceOutco
     case ports::AdvanceOutcome::kLost: break;
     case ports::AdvanceOutcome::kMarked: return Next::kGoOn;  // The next pass sees the mark.
     case ports::AdvanceOutcome::kHeld: Wait(item, parts_.bounds.held_retry); return Next::kStop;
+    case ports::AdvanceOutcome::kPortTaken:
+      return Failed(
+          item, StepResult::Unavailable(
+                    "host_port_taken", "a host port that was asked for is taken, or none is free"));
     case ports::AdvanceOutcome::kNoRoom:
       return Failed(item,
                     StepResult::Unavailable("no_capacity", "the chosen host has no room left"));

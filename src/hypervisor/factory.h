@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/kvm_probe.h"
 #include "model/ids.h"
@@ -38,6 +39,10 @@ struct HostOptions {
   // that.)
   std::int64_t console_bytes = model::limits::kConsoleFileBytes;
   CallObserver on_call;  // May be empty.
+  CallObserver on_call;  // May be empty.
+  // Of the whole process: libvirt has one, and two threads must not run it. Null only where the
+  // process has no other libvirt host.
+  std::shared_ptr<EventLoop> events;
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

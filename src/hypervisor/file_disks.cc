@@ -88,6 +88,12 @@ Status CheckDiskOrder(const ports::DiskOrder& order) {
   return {};
 }
 
+Result<std::string> Disks::PathOfKernel(const std::string& path, const Permit&) {
+  if (path.empty() || access(path.c_str(), F_OK) == 0) return path;
+  const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
+  return Fail(code, fmt::format("{} is not there", path));
+}
+
 Status FileDisks::CreateDisk(const ports::DiskOrder& order, const Permit& permit) {
   if (auto sane = CheckDiskOrder(order); !sane) return sane;
   const std::string path = PathOf(order.name);

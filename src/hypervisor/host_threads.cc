@@ -218,6 +218,13 @@ Result<std::vector<ports::VolumeSighting>> HostThreads::ListVolumes() {
       [](ports::Hypervisor& raw) { return raw.ListVolumes(); });
 }
 
+Result<std::vector<model::HostPort>> HostThreads::PortsInUse(
+    const std::string& address, const std::vector<model::HostPort>& ports) {
+  return Run<Result<std::vector<model::HostPort>>>(
+      {"ports_in_use", ErrorCode::kUnavailable, options_.look_deadline, std::nullopt},
+      [address, ports](ports::Hypervisor& raw) { return raw.PortsInUse(address, ports); });
+}
+
 Status HostThreads::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {
   return Run<Status>(
       {"create_disk", ErrorCode::kUnknown, options_.effect_deadline, order.vm},

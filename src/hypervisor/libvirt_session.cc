@@ -4,8 +4,11 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "hypervisor/file_disks.h"
+#include "model/forward_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::hypervisor {
@@ -55,6 +58,42 @@ bool Offers(virConnectPtr connection, const char* type) {
   const LibvirtText capabilities(
       virConnectGetDomainCapabilities(connection, nullptr, "x86_64", "pc", type, 0));
   return capabilities != nullptr;
+}
+
+void FreeInterfaces(virDomainInterfacePtr* interfaces, int count) {
+  for (int i = 0; i < count; ++i) virDomainInterfaceFree(interfaces[i]);
+  std::free(interfaces);
+}
+
+// An answer that fails tells of no address, and of nothing else.
+std::vector<std::string> AddressesFrom(virDomainPtr domain, unsigned source) {
+  std::vector<std::string> addresses;
+  virDomainInterfacePtr* interfaces = nullptr;
+  const int count = virDomainInterfaceAddresses(domain, &interfaces, source, 0);
+  for (int i = 0; i < count; ++i) {
+    for (unsigned j = 0; j < interfaces[i]->naddrs; ++j) {
+      const char* const address = interfaces[i]->addrs[j].addr;
+      if (address != nullptr) addresses.emplace_back(address);
+    }
+  }
+  if (count >= 0) FreeInterfaces(interfaces, count);
+  // In one order, so that the same addresses are no change.
+  std::ranges::sort(addresses);
+  const auto twice = std::ranges::unique(addresses);
+  addresses.erase(twice.begin(), twice.end());
+  if (addresses.size() > model::limits::kVmAddresses) {
+    addresses.resize(model::limits::kVmAddresses);
+  }
+  return addresses;
+}
+
+// Leases are libvirt's own; on a bridge, only who has spoken to the host is known.
+std::vector<std::string> AddressesOf(virDomainPtr domain) {
+  auto addresses = AddressesFrom(domain, VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE);
+  if (addresses.empty()) {
+    addresses = AddressesFrom(domain, VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP);
+  }
+  return addresses;
 }
 
 // Why an embedded host does not open, where its text alone does not help.
@@ -159,6 +198,10 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
   if (!parsed) return Fail(ErrorCode::kUnavailable, "libvirt's text of a domain is unreadable");
   // A label of another ledger is a stranger's.
   if (parsed->label && parsed->label->ledger != marker_.ledger) parsed->label.reset();
+  std::vector<std::string> addresses;
+  if (parsed->has_visible_addresses && PowerOf(state) == model::Observed::kRunning) {
+    addresses = AddressesOf(handle.get());
+  }
   const bool is_persistent = virDomainIsPersistent(handle.get()) != 0;
   return SeenDomain{.handle = std::move(handle),
                     .sighting = {.id = parsed->id,
@@ -166,7 +209,9 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
                                  .power = PowerOf(state),
                                  .label = std::move(parsed->label),
                                  .stopped_by = StopCauseOf(state, reason)},
-                    .is_persistent = is_persistent};
+                    .addresses = std::move(addresses)},
+         .is_persistent = is_persistent
+};
 }
 
 Result<std::optional<SeenDomain>> LibvirtSession::Find(const model::VmId& vm) const {
@@ -199,6 +244,20 @@ Result<std::optional<model::VmId>> LibvirtSession::FindByName(const std::string&
     return LookFailed("looking for a domain", LastFault());
   }
   return id;
+}
+
+Status LibvirtSession::CheckNetwork(const std::string& name) const {
+  const NetworkHandle network(virNetworkLookupByName(connection_.get(), name.c_str()));
+  if (network == nullptr) {
+    const LibvirtFault fault = LastFault();
+    if (fault.code != VIR_ERR_NO_NETWORK) return LookFailed("looking for a network", fault);
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("the host has no network {}: define it (virsh net-define)", name));
+  }
+  if (virNetworkIsActive(network.get()) == 1) return {};
+  return Fail(
+      ErrorCode::kUnavailable,
+      fmt::format("the network {} is not active: start it (virsh net-start {})", name, name));
 }
 
 Result<std::vector<SeenDomain>> LibvirtSession::List() const {

@@ -25,7 +25,9 @@ ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::Ledge
           .name = domain.name,
           .power = domain.power,
           .label = OursOnly(domain.label, ledger),
-          .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by};
+          .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by,
+          .addresses =
+              domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses};
 }
 
 // For a domain that need not exist.
@@ -44,6 +46,17 @@ Status CheckThere(const std::optional<SimulatedDomain>& domain, const model::Led
 void PowerOff(SimulatedDomain& domain, StopCause by) {
   domain.power = Observed::kStopped;
   domain.stopped_by = by;
+}
+
+// QEMU ends at its start when it cannot listen.
+Status CheckPorts(const SimulatedHost& host, const std::optional<SimulatedDomain>& domain) {
+  if (!domain || domain->power == Observed::kRunning) return {};
+  std::vector<model::HostPort> ports;
+  for (const model::Forward& forward : domain->forwards) {
+    ports.push_back({forward.protocol, forward.host_port});
+  }
+  if (host.PortsInUse(ports, domain->id).empty()) return {};
+  return Fail(ErrorCode::kUnavailable, "a port is in use (simulated)");
 }
 
 bool Runs(const SimulatedDomain& domain) { return domain.power != Observed::kStopped; }
@@ -113,6 +126,14 @@ Result<std::vector<ports::VolumeSighting>> SimulatedDriver::ListVolumes() {
   return sightings;
 }
 
+Result<std::vector<model::HostPort>> SimulatedDriver::PortsInUse(
+    const std::string&, const std::vector<model::HostPort>& ports) {
+  if (auto fault = BeginLook(SimulatedCall::kPortsInUse, std::nullopt); !fault) {
+    return std::unexpected(fault.error());
+  }
+  return host_->PortsInUse(ports, {});
+}
+
 Status SimulatedDriver::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {
   return AddVolume({SimulatedCall::kCreateDisk, order.vm}, order.name, guard);
 }
@@ -146,6 +167,7 @@ Status SimulatedDriver::Define(const ports::DomainOrder& order, const ports::Eff
                         domain->name = order.name;
                         domain->label = label;
                         domain->mac = order.mac;
+                        domain->forwards = order.forwards;
                         domain->volumes.clear();
                         for (const auto& name : {order.disk_name, order.seed_name}) {
                           if (!name.empty()) domain->volumes.push_back(name);
@@ -195,6 +217,7 @@ Status SimulatedDriver::Start(const model::VmId& vm, const ports::EffectGuard& g
                     // What QEMU says of a missing disk is an error that a later start may not meet.
                     return Fail(ErrorCode::kUnavailable, "there is no volume " + volume);
                   }
+                  if (auto ports = CheckPorts(host, seen); !ports) return ports;
                   return host.ChangeDomain(
                       SimulatedCall::kStart, vm, [&](std::optional<SimulatedDomain>& domain) {
                         if (auto check = CheckThere(domain, ledger, g); !check) return check;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 #include "ledger/images.h"
 #include "ledger/reads.h"
 #include "ledger/reservation.h"
@@ -67,6 +68,17 @@ Accepted Write(Tx& tx, const Submission& submission, OperationRow row, std::vect
   return Accepted{std::move(row.operation), std::move(vms)};
 }
 
+// Which host it will be is not known yet; a port that is free on none cannot be had.
+std::optional<Declined> WhyNoPort(Tx& tx, const model::Vm& vm) {
+  for (const model::Forward& forward : vm.spec.forwards) {
+    if (forward.host_port == 0) continue;
+    if (IsFreeSomewhere(tx.db, {forward.protocol, forward.host_port})) continue;
+    return Decline(DeclineReason::kPortTaken,
+                   fmt::format("{} port {}", ToString(forward.protocol), forward.host_port));
+  }
+  return std::nullopt;
+}
+
 AcceptOutcome AcceptCreate(Tx& tx, const Submission& submission, const ports::CreateVms& change) {
   if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
   if (!change.vms.empty() && !IsImageThere(tx.db, change.vms.front().spec.image)) {
@@ -81,6 +93,7 @@ AcceptOutcome AcceptCreate(Tx& tx, const Submission& submission, const ports::Cr
     CHECK(vm.project == submission.operation.project && vm.operation == submission.operation.id);
     names.push_back(vm.name);
     ids.push_back(vm.id);
+    if (auto no_port = WhyNoPort(tx, vm)) return std::move(*no_port);
     demand = demand + Demand(vm.spec);
   }
   if (auto why_not = WhyNotReserve(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 #include "ledger/reservation.h"
 #include "ledger/rows.h"
 #include "model/limits.h"
@@ -74,6 +75,9 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
   }
   if (change.release_host) LeaveHost(tx, vm);
   if (change.place_on && !PlaceOn(tx, vm, *change.place_on)) return AdvanceOutcome::kNoRoom;
+  if (change.reserve_ports && !ReservePorts(tx, vm, *change.reserve_ports)) {
+    return AdvanceOutcome::kPortTaken;
+  }
   if (change.release_reservation) ReleaseReservation(tx, vm);
   if (change.desired) vm.desired = *change.desired;
   if (change.observed) {
@@ -88,8 +92,8 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
 
 bool LooksTheSame(const model::Vm& a, const model::Vm& b) {
   return a.state == b.state && a.desired == b.desired && a.observed == b.observed &&
-         a.stopped_by == b.stopped_by && a.host == b.host && a.failure == b.failure &&
-         a.holds_reservation == b.holds_reservation;
+         a.stopped_by == b.stopped_by && a.host == b.host && a.forwards == b.forwards &&
+         a.failure == b.failure && a.holds_reservation == b.holds_reservation;
 }
 
 AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {

@@ -138,11 +138,13 @@ int Observe(Tx& tx, std::span<const ports::Observation> observations) {
     CHECK_MSG(IsLegal(vm->state, state) || !tx.db.ok(),
               fmt::format("VM {} observed from {} to {}", ToString(vm->id), ToString(vm->state),
                           ToString(state)));
-    if (vm->state != state || vm->observed != observation.observed) {
+    const auto addresses = observation.addresses.value_or(vm->addresses);
+    if (vm->state != state || vm->observed != observation.observed || vm->addresses != addresses) {
       vm->state = state;
       vm->observed = observation.observed;
       vm->stopped_by = observation.stopped_by;
       vm->restarts = RestartsInARow(*vm, tx.now);
+      vm->addresses = addresses;
       ++vm->version;
       vm->updated = tx.now;
       UpdateVm(tx.db, *vm);

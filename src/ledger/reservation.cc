@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -126,6 +127,7 @@ void LeaveHost(Tx& tx, model::Vm& vm) {
       "INSERT OR IGNORE INTO former_hosts (vm, host, at_ms) "
       "SELECT ?1, id, ?3 FROM hosts WHERE id = ?2 AND state = 'dead'",
       vm.id, *vm.host, tx.now);
+  ReleasePorts(tx, vm);
   vm.host.reset();
 }
 

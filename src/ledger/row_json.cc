@@ -155,6 +155,42 @@ json::object ImageObject(const model::Image& image) {
   return object;
 }
 
+json::array ForwardArray(const std::vector<model::Forward>& forwards) {
+  json::array array;
+  for (const model::Forward& forward : forwards) {
+    json::object object;
+    object.emplace("guest_port", forward.guest_port);
+    if (forward.protocol != model::Protocol::kTcp) {
+      object.emplace("protocol", ToString(forward.protocol));
+    }
+    if (forward.host_port != 0) object.emplace("host_port", forward.host_port);
+    AddText(object, "host_address", forward.host_address);
+    array.emplace_back(std::move(object));
+  }
+  return array;
+}
+
+// Absent is none of them.
+std::optional<std::vector<model::Forward>> ReadForwards(const json::value* value) {
+  std::vector<model::Forward> forwards;
+  if (value == nullptr) return forwards;
+  const json::array* array = value->if_array();
+  if (array == nullptr) return std::nullopt;
+  for (const json::value& element : *array) {
+    Members members(element);
+    model::Forward forward;
+    forward.guest_port = members.SmallInt("guest_port", 0);
+    const std::string word = members.Find("protocol") ? members.Text("protocol") : "tcp";
+    const auto protocol = model::ParseProtocol(word);
+    forward.host_port = members.SmallInt("host_port", 0);
+    forward.host_address = members.Text("host_address");
+    if (!protocol || !members.IsGood()) return std::nullopt;
+    forward.protocol = *protocol;
+    forwards.push_back(std::move(forward));
+  }
+  return forwards;
+}
+
 std::optional<model::Image> ReadImage(const json::value& value) {
   Members members(value);
   const auto kind = model::ParseImageKind(members.Text("kind"));
@@ -195,7 +231,19 @@ std::string SpecToJson(const model::VmSpec& spec) {
   AddText(object, "hostname", spec.hostname);
   AddTexts(object, "ssh_keys", spec.ssh_keys);
   object.emplace("network", spec.network);
+  if (!spec.forwards.empty()) object.emplace("forward", ForwardArray(spec.forwards));
   return json::serialize(object);
+}
+
+std::string ForwardsToJson(const std::vector<model::Forward>& forwards, int moves) {
+  json::object object;
+  object.emplace("forwards", ForwardArray(forwards));
+  if (moves != 0) object.emplace("moves", moves);
+  return json::serialize(object);
+}
+
+std::string AddressesToJson(const std::vector<std::string>& addresses) {
+  return json::serialize(json::array(addresses.begin(), addresses.end()));
 }
 
 std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
@@ -238,8 +286,32 @@ std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
   spec.hostname = members.Text("hostname");
   spec.ssh_keys = members.Texts("ssh_keys");
   spec.network = members.Text("network");
-  if (!members.IsGood()) return std::nullopt;
+  auto forwards = ReadForwards(members.Find("forward"));
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  spec.forwards = std::move(*forwards);
   return spec;
+}
+
+std::optional<ReservedForwards> ForwardsFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  if (!value) return std::nullopt;
+  Members members(*value);
+  auto forwards = ReadForwards(members.Find("forwards"));
+  const int moves = members.SmallInt("moves", 0);
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  return ReservedForwards{std::move(*forwards), moves};
+}
+
+std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  const json::array* array = value ? value->if_array() : nullptr;
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::string> addresses;
+  for (const json::value& element : *array) {
+    if (!element.is_string()) return std::nullopt;
+    addresses.emplace_back(element.get_string());
+  }
+  return addresses;
 }
 
 std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {

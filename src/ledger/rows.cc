@@ -17,7 +17,8 @@ const std::string_view kOperationColumns =
 const std::string_view kVmColumns =
     "id, project, name, operation, item_index, key_prefix, spec, mac, labels, state, desired, "
     "observed, host, version, holder, delete_operation, holds_reservation, failure, created_ms, "
-    "updated_ms, deleted_ms, stopped_by, restart, restarts, restarted_ms";
+    "updated_ms, deleted_ms, stopped_by, restart, restarts, restarted_ms, "
+    "forwards, addresses";
 
 namespace {
 
@@ -46,6 +47,35 @@ std::optional<StrongId> MaybeStrongId(Query& query) {
 std::optional<std::string> Json(const std::optional<model::Failure>& failure) {
   if (!failure) return std::nullopt;
   return FailureToJson(*failure);
+}
+
+// Most VMs have none.
+std::optional<std::string> ForwardsColumn(const model::Vm& vm) {
+  if (vm.forwards.empty() && vm.forward_moves == 0) return std::nullopt;
+  return ForwardsToJson(vm.forwards, vm.forward_moves);
+}
+
+std::optional<std::string> AddressesColumn(const model::Vm& vm) {
+  if (vm.addresses.empty()) return std::nullopt;
+  return AddressesToJson(vm.addresses);
+}
+
+void ReadForwards(Db& db, Query& query, model::Vm& vm) {
+  if (query.IsNull()) {
+    query.Skip();
+    return;
+  }
+  ReservedForwards reserved = Expect(db, "forwards", ForwardsFromJson(query.Text()));
+  vm.forwards = std::move(reserved.forwards);
+  vm.forward_moves = reserved.moves;
+}
+
+void ReadAddresses(Db& db, Query& query, model::Vm& vm) {
+  if (query.IsNull()) {
+    query.Skip();
+    return;
+  }
+  vm.addresses = Expect(db, "addresses", AddressesFromJson(query.Text()));
 }
 
 std::optional<std::string> NullWhenEmpty(const std::string& text) {
@@ -190,19 +220,22 @@ model::Vm ReadVm(Db& db, Query& query) {
   vm.restart = Expect(db, "restart", model::ParseRestartPolicy(query.Text()));
   vm.restarts = query.SmallInt();
   vm.restarted = query.MaybeAt();
+  ReadForwards(db, query, vm);
+  ReadAddresses(db, query, vm);
   return vm;
 }
 
 void InsertVm(Db& db, const model::Vm& vm) {
   static const std::string sql = fmt::format(
       "INSERT INTO vms ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
+      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
       kVmColumns);
   db.Run(sql, vm.id, vm.project, vm.name, vm.operation, vm.index, vm.key_prefix,
          SpecToJson(vm.spec), vm.mac, LabelsToJson(vm.labels), ToString(vm.state),
          ToString(vm.desired), ToString(vm.observed), vm.host, vm.version, vm.holder,
          vm.delete_operation, vm.holds_reservation, Json(vm.failure), vm.created, vm.updated,
-         vm.deleted, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts, vm.restarted);
+         vm.deleted, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts, vm.restarted,
+         ForwardsColumn(vm), AddressesColumn(vm));
 }
 
 void UpdateVm(Db& db, const model::Vm& vm) {
@@ -210,11 +243,11 @@ void UpdateVm(Db& db, const model::Vm& vm) {
       "UPDATE vms SET name = ?2, labels = ?3, state = ?4, desired = ?5, observed = ?6, host = ?7, "
       "version = ?8, holder = ?9, delete_operation = ?10, holds_reservation = ?11, failure = ?12, "
       "updated_ms = ?13, deleted_ms = ?14, stopped_by = ?15, restart = ?16, restarts = ?17, "
-      "restarted_ms = ?18 WHERE id = ?1",
+      "restarted_ms = ?18, forwards = ?19, addresses = ?20 WHERE id = ?1",
       vm.id, vm.name, LabelsToJson(vm.labels), ToString(vm.state), ToString(vm.desired),
       ToString(vm.observed), vm.host, vm.version, vm.holder, vm.delete_operation,
       vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted, ToString(vm.stopped_by),
-      ToString(vm.restart), vm.restarts, vm.restarted);
+      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm));
 }
 
 std::optional<model::Tombstone> FindTombstone(Db& db, const model::ProjectId& project,

@@ -9,6 +9,7 @@
 #include "ledger/accept.h"
 #include "ledger/advance.h"
 #include "ledger/connections.h"
+#include "ledger/forwards.h"
 #include "ledger/group_commit.h"
 #include "ledger/hosts.h"
 #include "ledger/images.h"
@@ -343,6 +344,11 @@ Status SqliteLedger::MarkReturned(const model::HostId& host) {
 
 Result<std::vector<model::Host>> SqliteLedger::Hosts() {
   return parts_->Read<std::vector<model::Host>>([](Db& db) { return ledger::Hosts(db); });
+}
+
+Result<std::vector<model::HostId>> SqliteLedger::HostsUsingPort(const model::HostPort& port) {
+  return parts_->Read<std::vector<model::HostId>>(
+      [&](Db& db) { return ledger::HostsUsingPort(db, port); });
 }
 
 Result<std::vector<model::Vm>> SqliteLedger::VmsOnHost(const model::HostId& host,

@@ -106,6 +106,7 @@ class SqliteLedger final : public ports::Ledger, public ports::ImageRegistry {
   Status SetHostState(const model::HostId& host, model::HostState state) override;
   Status MarkReturned(const model::HostId& host) override;
   Result<std::vector<model::Host>> Hosts() override;
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override;
 
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& host,
                                            std::span<const model::VmId> also) override;

@@ -23,6 +23,7 @@ struct CreateIntent {
   std::string hostname;  // Empty: the VM's name.
   std::vector<std::string> ssh_keys;
   std::string network = "user";
+  std::vector<Forward> forwards;
   std::map<std::string, std::string> labels;
   Desired desired = Desired::kRunning;
   RestartPolicy restart = RestartPolicy::kHostFailure;

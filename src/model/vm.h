@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/forward.h"
 #include "model/host.h"
 #include "model/ids.h"
 #include "model/image.h"
@@ -63,7 +64,8 @@ struct VmSpec {
   int disk_gib = 0;  // 0: the image's own size.
   std::string hostname;
   std::vector<std::string> ssh_keys;
-  std::string network = "user";  // User-mode networking.
+  std::string network = "user";   // See model/network.h.
+  std::vector<Forward> forwards;  // As asked for; only in user-mode networking.
 
   bool operator==(const VmSpec&) const = default;
 };
@@ -90,8 +92,13 @@ struct Vm {
   int restarts = 0;               // In a row, by the service itself: see model/restart.h.
   std::optional<Time> restarted;  // The last of them.
   std::optional<HostId> host;
-  std::int64_t version = 1;                     // The ETag.
-  std::optional<OperationId> holder;            // The one operation that may act on it now.
+  // The host's ports that lead to it, in the order of spec.forwards; reserved while it is placed.
+  std::vector<Forward> forwards;
+  // How often ports were given up for others because some program of the host had taken them.
+  int forward_moves = 0;
+  std::vector<std::string> addresses;  // Of the guest, as its host last told; empty: none known.
+  std::int64_t version = 1;            // The ETag.
+  std::optional<OperationId> holder;   // The one operation that may act on it now.
   std::optional<OperationId> delete_operation;  // Set: marked for deletion.
   bool holds_reservation = true;                // Name, quota and, once placed, host capacity.
   std::optional<Failure> failure;

@@ -63,6 +63,9 @@ struct DomainSighting {
   // Of a stopped one. What the hypervisor does not know (it, or its host, was started since) is
   // kHost.
   model::StopCause stopped_by = model::StopCause::kNone;
+  // The guest's, as the host's DHCP leases or neighbours tell, while it runs in a named network or
+  // on a bridge; what the host does not know is not there. For people: nothing is decided by them.
+  std::vector<std::string> addresses;
 };
 
 struct DiskOrder {
@@ -90,6 +93,7 @@ struct DomainOrder {
   std::string mac;
   std::string disk_name;  // Empty: the image has no disk.
   std::string seed_name;
+  std::vector<model::Forward> forwards;  // Reserved ones, which QEMU is to listen for.
 };
 
 struct ConsoleChunk {
@@ -126,6 +130,11 @@ class Hypervisor {
   virtual Result<std::vector<DomainSighting>> List() = 0;
   // Disks and seeds whose names carry our ledger id.
   virtual Result<std::vector<VolumeSighting>> ListVolumes() = 0;
+
+  // Those of `ports` that some program of the host, QEMU or another, has at `address`, so that a
+  // machine that is to listen there would not start. kRefused: that cannot be told of this host.
+  virtual Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) = 0;
 
   // An overlay (or blank) qcow2, made under a temporary name and published without replacing: when
   // the name is there already, it is ours by name and is kept. kNotFound: the base is not there.

@@ -112,6 +112,7 @@ enum class DeclineReason {
   kWrongState,    // The VM's state does not allow it; `vm_state` says which.
   kBacklogFull,
   kImageGone,  // The stored image that a VM pins was removed; `detail` names it.
+  kPortTaken,  // A host port that was asked for is another VM's on every active host.
 };
 // Nothing was written, the key is not consumed.
 struct Declined {
@@ -124,6 +125,15 @@ using AcceptOutcome = Result<std::variant<Accepted, Known, KnownTombstone, Joine
 
 // --- Advancing (under the fence)
 // ----------------------------------------------------------------------------------
+
+// How host ports are reserved for a VM's forwards on the host that it is on. Those that it has
+// already stay, except what is to be avoided; others are the first free ones in the VM's own order
+// (model::PortAt), or those that were asked for.
+struct PortPlan {
+  model::PortRange range;
+  std::string address;                 // Where the host listens: kept with the reservation.
+  std::vector<model::HostPort> avoid;  // Another program of the host has them.
+};
 
 // What a step changes about a VM's row. Absent members stay as they are. A state change must be
 // legal (CHECK).
@@ -140,6 +150,9 @@ struct VmChange {
   // Gives it back and forgets the host. Leaving a dead host, either way, is written down: see
   // MovedAway().
   bool release_host = false;
+  place_on;  // Reserves the VM's demand on that host; kNoRoom when it does not fit.
+  std::optional<PortPlan> reserve_ports;  // After place_on; kPortTaken when one cannot be had.
+  bool release_host = false;         // Gives it back, the host ports with it, and forgets the host.
   bool release_reservation = false;  // Name and quota; a second release changes nothing.
   bool take_hold = false;            // Makes this operation the VM's holder; kHeld when another is.
   bool release_hold = false;
@@ -167,10 +180,11 @@ struct Advance {
 
 enum class AdvanceOutcome {
   kRecorded,
-  kLost,    // Another owner or fence: drop everything, touch nothing more.
-  kMarked,  // See Advance::unless_marked.
-  kHeld,    // See VmChange::take_hold.
-  kNoRoom,  // See VmChange::place_on.
+  kLost,       // Another owner or fence: drop everything, touch nothing more.
+  kMarked,     // See Advance::unless_marked.
+  kHeld,       // See VmChange::take_hold.
+  kNoRoom,     // See VmChange::place_on.
+  kPortTaken,  // See VmChange::reserve_ports.
 };
 
 // --- Reading
@@ -210,6 +224,8 @@ struct Observation {
   model::Observed observed = model::Observed::kUnknown;
   model::StopCause stopped_by = model::StopCause::kNone;  // Of kStopped.
   std::optional<model::VmState> state;                    // ready ⇄ missing
+  std::optional<model::VmState> state;                    // ready ⇄ missing
+  std::optional<std::vector<std::string>> addresses;      // Absent: as they were.
   std::vector<model::Event> events;
 };
 
@@ -305,6 +321,8 @@ class Ledger {
   // while it is dead.
   virtual Status MarkReturned(const model::HostId& host) = 0;
   virtual Result<std::vector<model::Host>> Hosts() = 0;
+  // Those on which some VM has reserved the port.
+  virtual Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) = 0;
 
   // --- Reconciler
   // Every VM whose row names the host and that is not deleted, and those of `also` in whatever

@@ -26,5 +26,7 @@ model::Problem StoredProblem(const model::Operation& operation);
 model::Problem ExpiredProblem(const model::Tombstone& tombstone);
 model::Problem OverloadedProblem();
 model::Problem ImageNotFound(const std::string& name);
+// `why` is the middle of a sentence.
+model::Problem NotOffered(const std::string& why);
 
 }  // namespace vmonce::service

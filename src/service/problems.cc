@@ -61,6 +61,11 @@ model::Problem ProblemOf(const ports::Declined& declined) {
       problem.retry_after = seconds(5);
       return problem;
     }
+    case Reason::kPortTaken:
+      return Make("host_port_taken",
+                  "Nothing was done: another VM has the host's " + more +
+                      ". Ask for another host_port, or leave it out and any free one is taken (the "
+                      "same key may be used).");
   }
   return Make("internal", "The ledger declined for a reason that is not known here.");
 }
@@ -104,6 +109,11 @@ model::Problem ImageNotFound(const std::string& name) {
       Make("image_not_found", "There is no image '" + name + "'. GET /v1/images lists them.");
   problem.fields.push_back({"/image", "no such image"});
   return problem;
+}
+
+model::Problem NotOffered(const std::string& why) {
+  return Make("network_not_offered",
+              "Nothing was done: " + why + ". GET /v1/hosts lists what hosts offer.");
 }
 
 Result<std::vector<model::Vm>> VmsOfOperation(ports::Ledger& ledger,

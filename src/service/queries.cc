@@ -107,7 +107,8 @@ Answered<std::vector<HostView>> Queries::Hosts() const {
   std::vector<HostView> views;
   for (model::Host& host : *rows) {
     workflows::HostStatus status = fleet_.StatusOf(host.id);
-    views.push_back({std::move(host), std::move(status)});
+    std::vector<std::string> networks = fleet_.NetworksOf(host.id);
+    views.push_back({std::move(host), std::move(status), std::move(networks)});
   }
   // A host that was never reached has no row yet.
   for (const model::HostId& id : fleet_.Ids()) {
@@ -117,7 +118,7 @@ Answered<std::vector<HostView>> Queries::Hosts() const {
     model::Host host;
     host.id = id;
     host.uri = fleet_.UriOf(id);
-    views.push_back({std::move(host), fleet_.StatusOf(id)});
+    views.push_back({std::move(host), fleet_.StatusOf(id), fleet_.NetworksOf(id)});
   }
   return views;
 }

@@ -22,6 +22,7 @@ using Answered = std::expected<T, model::Problem>;
 struct HostView {
   model::Host host;
   workflows::HostStatus status;
+  std::vector<std::string> networks;  // That VMs there may be in.
 };
 
 // Thread-safe. One project never learns of another's: what is not the caller's is not found.

@@ -33,6 +33,7 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
   spec.disk_gib = intent.disk_gib;
   spec.ssh_keys = intent.ssh_keys;
   spec.network = intent.network;
+  spec.forwards = intent.forwards;
   return spec;
 }
 
@@ -54,19 +55,21 @@ void VmService::Create(CreateRequest request, Done done) {
   const bool is_cached = cache_.Find(project, hash).has_value();
   // Resolved once: what the name means from now on is this request's no more.
   std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
-  if (!is_cached && image) {
+  std::optional<model::Problem> refusal = WhyNot(request.intent, image);
+  if (!is_cached && !refusal) {
     Claim(request, *image, pending);
     return;
   }
   // A known key is answered by its record, whatever has become of the image since.
-  auto look_up = [this, pending, request = std::move(request), image = std::move(image)]() mutable {
+  auto look_up = [this, pending, request = std::move(request), image = std::move(image),
+                  refusal = std::move(refusal)]() mutable {
     auto found = parts_.ledger.FindByKey(pending->asked.caller.project, *pending->key_hash);
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
     } else if (found->has_value()) {
       AnswerFound(pending, std::move(**found));
-    } else if (!image) {
-      Reply(pending, std::unexpected(ImageNotFound(request.intent.image)), "refused");
+    } else if (refusal) {
+      Reply(pending, std::unexpected(std::move(*refusal)), "refused");
     } else {
       cache_.Forget(pending->asked.caller.project, *pending->key_hash);
       Claim(request, *image, pending);
@@ -75,6 +78,15 @@ void VmService::Create(CreateRequest request, Done done) {
   if (!parts_.intake.Post(std::move(look_up))) {
     Reply(pending, std::unexpected(OverloadedProblem()), "overloaded");
   }
+}
+
+std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent,
+                                                const std::optional<model::Image>& image) const {
+  if (!image) return ImageNotFound(intent.image);
+  if (!parts_.not_offered) return std::nullopt;
+  const auto why = parts_.not_offered(SpecOf(intent, *image));
+  if (!why) return std::nullopt;
+  return NotOffered(*why);
 }
 
 void VmService::Claim(const CreateRequest& request, const model::Image& image,
@@ -314,7 +326,9 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
     return run;
   };
   const std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
-  if (!image) return refuse(ImageNotFound(request.intent.image));
+  if (std::optional<model::Problem> refusal = WhyNot(request.intent, image)) {
+    return refuse(std::move(*refusal));
+  }
   std::expected<ports::Submission, model::Problem> submission =
       BuildCreate(request, *image, *pending);
   if (!submission) return std::unexpected(std::move(submission.error()));

@@ -108,6 +108,8 @@ struct ServiceParts {
   model::ReplicaId replica;
   // Why nothing may be accepted now, if so. Quick.
   std::function<std::optional<model::Problem>()> closed;
+  // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
+  std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.
@@ -145,6 +147,10 @@ class VmService {
   model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
   void Claim(const CreateRequest& request, const model::Image& image,
              const PendingPointer& pending);
+  // Why a create of this intent cannot be accepted now, apart from what its claim decides. `image`
+  // is what it names, if that is known.
+  std::optional<model::Problem> WhyNot(const model::CreateIntent& intent,
+                                       const std::optional<model::Image>& image) const;
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);
   void MarkAll(const PendingPointer& pending, const model::Operation& operation);

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "model/label.h"
-#include "model/placement.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -149,22 +149,14 @@ StepResult CreateVm::Place(const StepContext& context) const {
   // Another host is chosen only after a proven absence (the undo forgets the host), or after an
   // operator declared the first one dead.
   if (!vm->host || *is_dead) {
-    const Result<std::vector<model::Candidate>> candidates = parts_.fleet.Candidates();
-    if (!candidates)
-      return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
-    change.place_on = model::PickHost(*candidates, Demand(vm->spec));
-    if (!change.place_on) {
-      if (parts_.fleet.Age() == LedgerAge::kUntold) {
-        return StepResult::Again(parts_.settings.observe_every);
-      }
-      const bool is_any_reachable =
-          std::ranges::any_of(*candidates, &model::Candidate::is_reachable);
-      return is_any_reachable
-                 ? StepResult::Unavailable("no_capacity", "no reachable host has room for this VM")
-                 : StepResult::Unavailable("hypervisor_unavailable", "no host can be reached");
+    if (std::optional<StepResult> not_yet = ChooseHost(parts_, *vm, change.place_on)) {
+      return std::move(*not_yet);
     }
     result.detail = "on host " + change.place_on->value;
     if (vm->host) result.detail += ", since " + vm->host->value + " is declared dead";
+  }
+  if (std::optional<StepResult> not_yet = PlanPorts(parts_, *vm, change)) {
+    return std::move(*not_yet);
   }
   result.changes.push_back(std::move(change));
   return result;
@@ -241,6 +233,7 @@ StepResult CreateVm::Define(const StepContext& context) const {
       order.disk_name = model::DiskName(parts_.ledger.Id(), vm.id);
     }
     order.seed_name = model::SeedName(parts_.ledger.Id(), vm.id);
+    order.forwards = vm.forwards;
     return host.Define(order, GuardOf(context));
   });
 }
@@ -263,7 +256,8 @@ StepResult CreateVm::Start(const StepContext& context) const {
       started.error().code = ErrorCode::kUnknown;
     return started;
   });
-  return result;
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return AfterFailedStart(parts_, context).value_or(result);
 }
 
 // What was asked to be off is defined and looked at; the record says how it was found.

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "model/limits.h"
+#include "model/network.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -24,6 +27,17 @@ model::Resources Planned(const CapacityPlan& plan, const model::Resources& told)
       .memory_mib = plan.memory_mib.value_or(told.memory_mib),
       .disk_gib = plan.disk_gib.value_or(told.disk_gib),
   };
+}
+
+bool HasNetwork(const HostPlan& plan, const std::string& network) {
+  return network == model::kUserNetwork ||
+         std::ranges::find(plan.networks, network) != plan.networks.end();
+}
+
+bool HasPorts(const HostPlan& plan, const std::vector<model::Forward>& forwards) {
+  return std::ranges::all_of(forwards, [&](const model::Forward& forward) {
+    return forward.host_port == 0 || plan.forward_ports.Contains(forward.host_port);
+  });
 }
 
 }  // namespace
@@ -231,6 +245,45 @@ Result<std::vector<model::Candidate>> Fleet::Candidates() const {
     candidates.push_back({std::move(host), is_reachable});
   }
   return candidates;
+}
+
+bool Fleet::Offers(const model::HostId& id, const model::VmSpec& spec) const {
+  const auto found = members_.find(id);
+  return found != members_.end() && HasNetwork(found->second.plan, spec.network) &&
+         HasPorts(found->second.plan, spec.forwards);
+}
+
+std::optional<std::string> Fleet::WhyNotOffered(const model::VmSpec& spec) const {
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(members_, [&](const auto& entry) { return has(entry.second.plan); });
+  };
+  if (any([&](const HostPlan& plan) {
+        return HasNetwork(plan, spec.network) && HasPorts(plan, spec.forwards);
+      })) {
+    return std::nullopt;
+  }
+  if (!any([&](const HostPlan& plan) { return HasNetwork(plan, spec.network); })) {
+    return fmt::format("no host offers the network '{}'", spec.network);
+  }
+  return "a host_port that was asked for is outside the range that hosts keep for forwards";
+}
+
+std::vector<std::string> Fleet::NetworksOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  if (found == members_.end()) return {};
+  std::vector<std::string> networks = found->second.plan.networks;
+  networks.emplace(networks.begin(), model::kUserNetwork);
+  return networks;
+}
+
+Result<ports::PortPlan> Fleet::PortsOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  if (found == members_.end()) {
+    return Fail(ErrorCode::kUnavailable,
+                "host " + id.value + " is not in the configuration any more");
+  }
+  const HostPlan& plan = found->second.plan;
+  return ports::PortPlan{plan.forward_ports, plan.forward_address, {}};
 }
 
 Milliseconds Fleet::SettleTime() const {

@@ -11,14 +11,17 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "model/forward_limits.h"
 #include "model/host.h"
 #include "model/placement.h"
+#include "model/vm.h"
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
 
 namespace vmonce::workflows {
 
-// What may be reserved on a host. Absent: what the hypervisor tells, with the overcommit.
+// What may be reserved on a host, as the configuration says it. What is absent is what the
+// hypervisor tells, of CPUs and memory a share that is fit to be used.
 struct CapacityPlan {
   std::optional<std::int64_t> vms;
   std::optional<std::int64_t> cpus;
@@ -35,6 +38,10 @@ struct HostPlan {
   model::HostId id;
   std::string uri;
   CapacityPlan capacity;
+  model::PortRange forward_ports{model::limits::kForwardPortsFirst,
+                                 model::limits::kForwardPortsLast};
+  std::string forward_address = "127.0.0.1";  // Where forwarded ports listen.
+  std::vector<std::string> networks;          // Beside user-mode networking (model/network.h).
 };
 
 // What the labels on the hosts say of the ledger.
@@ -90,6 +97,15 @@ class Fleet {
   // Told when every host has been tried once since the start, or one has shown a label that is
   // ahead. Before the first effect on a host its labels have been compared.
   LedgerAge Age() const;
+
+  // The host has the network of this VM, and its range the ports that it asks for by number.
+  bool Offers(const model::HostId& id, const model::VmSpec& spec) const;
+  // Why no host does, as a sentence's end; absent when some does.
+  std::optional<std::string> WhyNotOffered(const model::VmSpec& spec) const;
+  // User-mode networking and what the configuration adds; none of a host that it does not have.
+  std::vector<std::string> NetworksOf(const model::HostId& id) const;
+  // How ports are reserved there. kUnavailable: the configuration no longer has that host.
+  Result<ports::PortPlan> PortsOf(const model::HostId& id) const;
 
   // Of the slowest host.
   Milliseconds SettleTime() const;

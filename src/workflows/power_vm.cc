@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/json.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -160,7 +161,9 @@ StepResult PowerVm::Start(const StepContext& context) const {
   if (target->vm.desired != model::Desired::kRunning) {
     return StepResult::Done("a later request wants it off");
   }
-  return From(target->host->Start(target->vm.id, GuardOf(context)));
+  StepResult result = From(target->host->Start(target->vm.id, GuardOf(context)));
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return WhyPortsTaken(parts_, target->vm).value_or(result);
 }
 
 // Asks the guest, now and then again, and watches; after the grace it is powered off.

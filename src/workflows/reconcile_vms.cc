@@ -110,13 +110,15 @@ void ReconcileVms::CompareRow(const View& view, const Vm& row, ReconcileReport& 
   }
   const Observed observed = seen ? seen->power : Observed::kAbsent;
   const VmState state = seen ? VmState::kReady : VmState::kMissing;
-  if (observed == row.observed && state == row.state) return;
+  const std::vector<std::string> addresses = seen ? seen->addresses : std::vector<std::string>();
+  if (observed == row.observed && state == row.state && addresses == row.addresses) return;
 
   ports::Observation observation;
   observation.vm = row.id;
   observation.version = row.version;
   observation.observed = observed;
   if (seen) observation.stopped_by = seen->stopped_by;
+  observation.addresses = addresses;
   if (state != row.state) {
     observation.state = state;
     const bool is_missing = state == VmState::kMissing;

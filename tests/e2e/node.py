@@ -141,12 +141,13 @@ class Node:
     # ---- The process
 
     def write_config(self):
-        if not self.real:
+        boots = self.guest != self.dir
+        if not boots:
             pathlib.Path(self.dir, "vmlinuz").touch()
-        cmdline = pathlib.Path(GUEST, "cmdline").read_text().strip() if self.real else "console=ttyS0"
+        cmdline = pathlib.Path(self.guest, "cmdline").read_text().strip() if boots else "console=ttyS0"
         image = {"name": "tiny", "kind": "kernel", "kernel": self.guest + "/vmlinuz", "cmdline": cmdline,
                  "aliases": ["small"]}
-        if self.real:
+        if boots:
             image["initrd"] = self.guest + "/initrd.gz"
         tables = {"server": {"listen": f"127.0.0.1:{self.port}"}, "state": {"dir": self.state}} | self.sections
         text = ""

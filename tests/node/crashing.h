@@ -22,6 +22,10 @@ class CrashingHypervisor final : public ports::Hypervisor {
   }
   Result<std::vector<ports::DomainSighting>> List() override { return base_->List(); }
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override { return base_->ListVolumes(); }
+  Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) override {
+    return crash_.Through([&] { return base_->PortsInUse(address, ports); });
+  }
   Status CreateDisk(const ports::DiskOrder& o, const ports::EffectGuard& g) override {
     return crash_.Through([&] { return base_->CreateDisk(o, g); });
   }
@@ -133,6 +137,9 @@ class CrashingLedger final : public ports::Ledger {
     return crash_.Through([&] { return base_.MarkReturned(id); });
   }
   Result<std::vector<model::Host>> Hosts() override { return base_.Hosts(); }
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override {
+    return base_.HostsUsingPort(port);
+  }
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& h,
                                            std::span<const model::VmId> also) override {
     return base_.VmsOnHost(h, also);

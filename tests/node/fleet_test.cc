@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/limits.h"
 #include "tests/node/world.h"
 
 namespace vmonce::node {
@@ -28,7 +29,8 @@ struct Hosts {
   void Add(const std::string& id, std::shared_ptr<SimulatedHost> host,
            workflows::CapacityPlan capacity = {}, Milliseconds settle = Milliseconds(0)) {
     fleet.Add(
-        {HostId{id}, "simulated:" + id, capacity},
+        {HostId{id}, "simulated:" + id,
+         capacity ? workflows::CapacityPlan::Of(*capacity) : workflows::CapacityPlan{}},
         std::make_unique<SimulatedDriver>(
             std::move(host), faults, hypervisor::SimulatedDriverOptions{Milliseconds(0), settle},
             world.clock(), *threads));
@@ -48,6 +50,20 @@ struct Hosts {
   std::shared_ptr<ChosenFaults> faults = std::make_shared<ChosenFaults>();
   workflows::Fleet fleet{world.ledger(), *threads, *logger};
 };
+
+TEST(Fleet, MeasuresOnlyWhatTheConfigurationLeavesOut) {
+  World world;
+  Hosts hosts(world);
+  hosts.fleet.Add({HostId{"a"}, "simulated:a", {.memory_mib = 700}},
+                  std::make_unique<SimulatedDriver>(hosts.NewHost(), hosts.faults,
+                                                    hypervisor::SimulatedDriverOptions{},
+                                                    world.clock(), *hosts.threads));
+  ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
+  const model::Host row = hosts.Row("a");
+  EXPECT_EQ(row.capacity.memory_mib, 700);
+  EXPECT_EQ(row.capacity.cpus, 4 * model::limits::kCpuOvercommit);
+  EXPECT_EQ(row.capacity.disk_gib, 50);
+}
 
 TEST(Fleet, RegistersAHostWithTheCapacityThatItTells) {
   World world;

@@ -77,9 +77,20 @@ struct World::Process {
                world.clock_, *world.threads_, *world.logger_, {64, 1024}),
         waiters(world.clock_, *world.threads_),
         images(*world.threads_, {TinyImage()}),
-        service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
-                 *world.random_, *world.threads_, *world.logger_,
-                 [&world] { return Result<model::Resources>(world.options_.capacity); }, replica},
+        service({*world.crashing_ledger_,
+                 intake,
+                 waiters,
+                 pool,
+                 images,
+                 sealer,
+                 world.clock_,
+                 *world.random_,
+                 *world.threads_,
+                 *world.logger_,
+                 [&world] { return Result<model::Resources>(world.options_.capacity); },
+                 replica,
+                 {},
+                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
                 {world.quota_, 1000, std::chrono::seconds(120), world.options_.retention}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
@@ -130,7 +141,8 @@ Status World::Boot() {
         hosts_[i], faults_[i], hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle},
         clock_, *threads_);
     process_->fleet.Add({model::HostId{options_.hosts[i]},
-                         "simulated:", workflows::CapacityPlan::Of(options_.capacity)},
+                         "simulated:", workflows::CapacityPlan::Of(options_.capacity),
+                         options_.forward_ports, "127.0.0.1", options_.networks},
                         std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
   }
   Status first;

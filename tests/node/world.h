@@ -101,6 +101,8 @@ struct WorldOptions {
   // The first one is what host(), Reconcile() and the crashes of most plays are about.
   std::vector<std::string> hosts{"local"};
   model::RetentionPolicy retention;
+  model::PortRange forward_ports{20'000, 20'099};
+  std::vector<std::string> networks;
 };
 
 class World {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/rest/network_fields.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "model/limits.h"
@@ -96,6 +97,7 @@ model::CreateIntent ReadIntent(JsonReader& reader) {
   intent.desired = ReadDesired(reader).value_or(intent.desired);
   intent.restart = ReadRestart(reader).value_or(intent.restart);
   intent.network = reader.OneOf("network", {"user"}).value_or(intent.network);
+  ReadNetwork(reader, intent);
   return intent;
 }
 

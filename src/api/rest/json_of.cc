@@ -42,6 +42,25 @@ json::object EntryJson(const model::TimelineEntry& entry) {
   return object;
 }
 
+// All that were asked for; where the host listens is null while nothing is reserved.
+json::array ForwardsJson(const model::Vm& vm) {
+  json::array array;
+  for (std::size_t i = 0; i < vm.spec.forwards.size(); ++i) {
+    const model::Forward& asked = vm.spec.forwards[i];
+    json::object object;
+    object["guest_port"] = asked.guest_port;
+    object["protocol"] = ToString(asked.protocol);
+    object["host_address"] = nullptr;
+    object["host_port"] = nullptr;
+    if (i < vm.forwards.size()) {
+      object["host_address"] = vm.forwards[i].host_address;
+      object["host_port"] = vm.forwards[i].host_port;
+    }
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 void ReplaceAll(std::string& text, const std::string& from, std::string_view to) {
   if (from.empty()) return;
   for (std::size_t at = text.find(from); at != std::string::npos;
@@ -75,6 +94,8 @@ json::object JsonOf(const model::Vm& vm) {
   object["network"] = vm.spec.network;
   object["mac"] = vm.mac;
   object["host"] = vm.host ? json::value(vm.host->value) : json::value();
+  object["forwards"] = ForwardsJson(vm);
+  object["addresses"] = json::array(vm.addresses.begin(), vm.addresses.end());
   json::object& labels = object["labels"].emplace_object();
   for (const auto& [key, value] : vm.labels) labels[key] = value;
   object["operation"] = ToString(vm.operation);
@@ -167,6 +188,7 @@ json::object JsonOf(const service::HostView& view) {
   const auto& facts = view.status.facts;
   object["hypervisor"] = facts ? json::value(facts->hypervisor) : json::value();
   object["accelerator"] = facts ? json::value(facts->accelerator) : json::value();
+  object["networks"] = json::array(view.networks.begin(), view.networks.end());
   object["capacity"] = JsonOf(view.host.capacity);
   object["reserved"] = JsonOf(view.host.reserved);
   // Hypervisors like to repeat the URI in their errors.

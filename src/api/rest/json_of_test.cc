@@ -26,13 +26,33 @@ TEST_F(JsonOfTest, AVmIsAsTheContractSaysAndTellsEverything) {
     "desired": "running", "observed": "running", "stopped_by": null, "restart": "host-failure",
     "restarts": 0, "stuck": false, "image": "debian-12", "cpus": 1,
     "memory_mib": 512, "disk_gib": 0, "hostname": "web", "network": "user",
-    "mac": "52:54:00:9a:80:57", "host": "local", "labels": {"tier": "front"},
+    "mac": "52:54:00:9a:80:57", "host": "local", "forwards": [],
+    "addresses": [], "labels": {"tier": "front"},
     "operation": "01890a5d-ac96-774b-bcce-b302099a8000", "idempotency_key_prefix": "k-12…",
     "index": 2, "version": 7, "created_at": "1970-01-01T12:00:00.000Z",
     "updated_at": "1970-01-01T12:00:01.000Z", "deleted_at": "1970-01-01T12:00:02.000Z",
     "failure": {"code": "no_capacity", "detail": "full", "retryable": true},
     "console_url": "/v1/vms/01890a5d-ac96-774b-bcce-b302099a8057/console"})");
   EXPECT_EQ(json::value(vm), expected);
+}
+
+TEST_F(JsonOfTest, AVmShowsTheWaysInToIt) {
+  model::Vm vm = SampleVm();
+  vm.spec.forwards = {{.guest_port = 22}, {.guest_port = 53, .protocol = model::Protocol::kUdp}};
+  json::object shown = JsonOf(vm);
+  EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
+  EXPECT_EQ(shown.at("forwards"), json::parse(R"([
+    {"guest_port": 22, "protocol": "tcp", "host_address": null, "host_port": null},
+    {"guest_port": 53, "protocol": "udp", "host_address": null, "host_port": null}])"));
+  vm.forwards = vm.spec.forwards;
+  vm.forwards[0].host_port = 20022;
+  vm.forwards[0].host_address = "127.0.0.1";
+  vm.addresses = {"192.168.122.7"};
+  shown = JsonOf(vm);
+  EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
+  EXPECT_EQ(shown.at("forwards").at(0).at("host_port"), 20022);
+  EXPECT_EQ(shown.at("forwards").at(0).at("host_address"), "127.0.0.1");
+  EXPECT_EQ(shown.at("addresses").at(0), "192.168.122.7");
 }
 
 TEST_F(JsonOfTest, AVmThatIsNowhereYetLeavesOutWhatIsNotKnown) {

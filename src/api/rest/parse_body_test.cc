@@ -1,5 +1,6 @@
 #include "api/rest/parse_body.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -90,6 +91,24 @@ TEST_F(ParseBodyTest, ReadsEveryMemberOfACreate) {
   EXPECT_TRUE(request.asked.request.query.empty());
 }
 
+TEST_F(ParseBodyTest, ReadsForwardsAndNetworks) {
+  const Parsed<ParsedCreate> parsed =
+      Create(Post(R"({"image":"i","forward":[{"guest_port":22},)"
+                  R"({"guest_port":53,"protocol":"udp","host_port":20053}]})"));
+  ASSERT_TRUE(parsed);
+  const std::vector<model::Forward> expected = {
+      {.guest_port = 22},
+      {.guest_port = 53, .protocol = model::Protocol::kUdp, .host_port = 20'053}};
+  EXPECT_EQ(parsed->request.intent.forwards, expected);
+  EXPECT_EQ(parsed->request.intent.network, "user");
+  for (const char* network : {"default", "bridge:br0", "user"}) {
+    const Parsed<ParsedCreate> other =
+        Create(Post(fmt::format(R"({{"image":"i","network":"{}"}})", network)));
+    ASSERT_TRUE(other) << network;
+    EXPECT_EQ(other->request.intent.network, network);
+  }
+}
+
 TEST_F(ParseBodyTest, OnlyTheImageIsRequired) {
   const Parsed<ParsedCreate> parsed = Create(Post(R"({"image":"tiny"})"));
   ASSERT_TRUE(parsed);
@@ -178,7 +197,6 @@ TEST_F(ParseBodyTest, RefusesEachBadMemberWithItsPointer) {
       {R"({"image":"i","disk_gib":16385})", {"/disk_gib"}},
       {R"({"image":"i","hostname":"a_b"})", {"/hostname"}},
       {R"({"image":"i","hostname":""})", {"/hostname"}},
-      {R"({"image":"i","network":"bridge"})", {"/network"}},
       {R"({"image":"i","ssh_keys":"ssh-rsa AAAA"})", {"/ssh_keys"}},
       {R"({"image":"i","ssh_keys":["ssh-rsa AAAA","ssh-rsa AAAA\nssh-rsa BBBB"]})",
        {"/ssh_keys/1"}},
@@ -203,6 +221,39 @@ TEST_F(ParseBodyTest, RefusesEachBadMemberWithItsPointer) {
       {R"({"image":"i\u0000"})", {"invalid_json"}},
       {R"({"image":"i","cpus":9007199254740993})", {"invalid_json"}},
       {"{\"image\":\"\xff\"}", {"invalid_json"}},
+  };
+  for (const auto& [body, pointers] : cases) EXPECT_EQ(Wrong(body), pointers) << body;
+}
+
+TEST_F(ParseBodyTest, RefusesEachBadWayInWithItsPointer) {
+  const std::vector<std::pair<std::string, Pointers>> cases = {
+      {R"({"image":"i","network":""})", {"/network"}},
+      {R"({"image":"i","network":"bridge:"})", {"/network"}},
+      {R"({"image":"i","network":"a b"})", {"/network"}},
+      {R"({"image":"i","forward":22})", {"/forward"}},
+      {R"({"image":"i","forward":[22]})", {"/forward/0"}},
+      {R"({"image":"i","forward":[{}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":0}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":65536}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"host_port":1023}]})", {"/forward/0/host_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"protocol":"TCP"}]})", {"/forward/0/protocol"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"port":1}]})", {"/forward/0/port"}},
+      {R"({"image":"i","forward":[{"guest_port":22},{"guest_port":22}]})",
+       {"/forward/1/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22},{"guest_port":22,"protocol":"udp"}]})",
+       {"accepted"}},
+      {R"({"image":"i","forward":[{"guest_port":1,"host_port":2022},)"
+       R"({"guest_port":2,"host_port":2022}]})",
+       {"/forward/1/host_port"}},
+      {R"({"image":"i","count":2,"forward":[{"guest_port":22,"host_port":2022}]})",
+       {"/forward/0/host_port"}},
+      {R"({"image":"i","network":"lan","forward":[{"guest_port":22}]})", {"/forward"}},
+      {R"({"image":"i","forward":[{"guest_port":1},{"guest_port":2},{"guest_port":3},)"
+       R"({"guest_port":4},{"guest_port":5},{"guest_port":6},{"guest_port":7},{"guest_port":8},)"
+       R"({"guest_port":9},{"guest_port":10},{"guest_port":11},{"guest_port":12},)"
+       R"({"guest_port":13},{"guest_port":14},{"guest_port":15},{"guest_port":16},)"
+       R"({"guest_port":17}]})",
+       {"/forward"}},
   };
   for (const auto& [body, pointers] : cases) EXPECT_EQ(Wrong(body), pointers) << body;
 }
