@@ -15,6 +15,7 @@
 #include "http/server.h"
 #include "hypervisor/factory.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/work_limits.h"
 #include "service/capacity.h"
 #include "service/intake.h"
 #include "service/queries.h"
@@ -109,6 +110,7 @@ struct Node::Parts {
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> measuring;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
@@ -130,7 +132,7 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
       waiters(d.clock, d.threads),
       observer(meters->service, waiters, d.clock),
-      capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
+      capacity(*ledger, d.clock, d.threads, limits::kCapacityAgeMost),
       images(c.images),
       queries(*ledger, fleet, images, c.retention) {}
 
@@ -144,7 +146,8 @@ void Node::Parts::Wire() {
                                     limits::kHeldRetry,
                                     fleet.SettleTime(),
                                     limits::kStepFailures,
-                                    limits::kUndoFailuresStuck};
+                                    limits::kUndoFailuresStuck,
+                                    limits::kRecordWithin};
   const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
                                   doors.random, doors.logger, replica, bounds};
   workers = std::make_unique<engine::WorkerPool>(
@@ -178,6 +181,14 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  // The io thread asks for it with every create, and may not wait for the ledger.
+  measuring = std::make_unique<engine::Periodic>(
+      "capacity", limits::kCapacityAge,
+      [this] {
+        // An error shows where the ledger is asked next.
+        (void)capacity.Refresh();
+      },
+      doors.clock, doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -258,6 +269,7 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  measuring->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -267,6 +279,7 @@ void Node::Parts::StopWork() {
   server->Stop();
   intake->Stop();
   duplicates->Stop();
+  measuring->Stop();
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();

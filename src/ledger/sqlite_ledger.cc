@@ -270,6 +270,7 @@ Result<ports::PageOf<model::Operation>> SqliteLedger::ListOperations(
 }
 
 Result<std::optional<model::Vm>> SqliteLedger::GetVm(const model::VmId& id) {
+  if (auto hot = parts_->connections->hot_vms().Find(id)) return hot;
   return parts_->Read<std::optional<model::Vm>>([&](Db& db) { return FindVm(db, id); });
 }
 

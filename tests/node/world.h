@@ -98,6 +98,8 @@ struct WorldOptions {
   model::Resources capacity{.vms = 100, .cpus = 100, .memory_mib = 100'000, .disk_gib = 1000};
   Milliseconds settle{0};
   Milliseconds orphan_grace{60'000};
+  // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
+  Milliseconds record_within{0};
 };
 
 class World {
