@@ -20,6 +20,7 @@
 #include "ledger/sqlite_ledger.h"
 #include "model/http_limits.h"
 #include "model/image_limits.h"
+#include "model/work_limits.h"
 #include "service/capacity.h"
 #include "service/host_admin.h"
 #include "service/intake.h"
@@ -129,6 +130,7 @@ struct Node::Parts {
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
   std::unique_ptr<engine::Periodic> image_sweeper;
+  std::unique_ptr<engine::Periodic> measuring;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
@@ -152,7 +154,7 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
       waiters(d.clock, d.threads),
       observer(meters->service, waiters, d.clock),
-      capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
+      capacity(*ledger, d.clock, d.threads, limits::kCapacityAgeMost),
       images(d.threads, c.images),
       image_store({*ledger, *image_files, images, d.clock, d.random, d.threads, d.logger}),
       queries(*ledger, fleet, images, c.retention) {}
@@ -170,7 +172,8 @@ void Node::Parts::Wire() {
                                     limits::kHeldRetry,
                                     fleet.SettleTime(),
                                     limits::kStepFailures,
-                                    limits::kUndoFailuresStuck};
+                                    limits::kUndoFailuresStuck,
+                                    limits::kRecordWithin};
   const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
                                   doors.random, doors.logger, replica, bounds};
   workers = std::make_unique<engine::WorkerPool>(
@@ -210,6 +213,14 @@ void Node::Parts::Wire() {
   image_sweeper = std::make_unique<engine::Periodic>(
       "image-sweep", limits::kImageSweepEvery, [this] { image_store.Sweep(); }, doors.clock,
       doors.threads);
+  // The io thread asks for it with every create, and may not wait for the ledger.
+  measuring = std::make_unique<engine::Periodic>(
+      "capacity", limits::kCapacityAge,
+      [this] {
+        // An error shows where the ledger is asked next.
+        (void)capacity.Refresh();
+      },
+      doors.clock, doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -298,6 +309,7 @@ void Node::Parts::StartThreads() {
   sweeper->Start();
   duplicates->Start();
   image_sweeper->Start();
+  measuring->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -307,6 +319,7 @@ void Node::Parts::StopWork() {
   server->Stop();
   intake->Stop();
   duplicates->Stop();
+  measuring->Stop();
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();

@@ -4,6 +4,7 @@ namespace vmonce::ledger {
 
 std::int64_t Counters::NextSequence() {
   is_changed_ = true;
+  ++changes_;
   return ++Load().last_sequence;
 }
 
@@ -13,6 +14,7 @@ void Counters::Reserve(const model::ProjectId& project, const model::Resources& 
   usage.is_changed = true;
   Load().used = Load().used + demand;
   is_changed_ = true;
+  ++changes_;
 }
 
 void Counters::Release(const model::ProjectId& project, const model::Resources& demand) {
@@ -22,6 +24,7 @@ void Counters::Release(const model::ProjectId& project, const model::Resources& 
 void Counters::Count(model::OperationState state, int by) {
   Totals& totals = Load();
   is_changed_ = true;
+  ++changes_;
   switch (state) {
     case model::OperationState::kAccepted:
     case model::OperationState::kRunning:
@@ -30,6 +33,13 @@ void Counters::Count(model::OperationState state, int by) {
     case model::OperationState::kFailed: totals.failed += by; return;
     case model::OperationState::kCancelled: totals.cancelled += by; return;
   }
+}
+
+void Counters::Move(model::OperationState from, model::OperationState to) {
+  // Most records go on with an unfinished operation, and no row is read or written for them.
+  if (!IsFinished(from) && !IsFinished(to)) return;
+  Count(from, -1);
+  Count(to, 1);
 }
 
 void Counters::Write() {

@@ -1,6 +1,6 @@
 // What is used and how much is unfinished, kept as counters in the tables `usage` and `totals`, so
 // that a claim never counts rows. Read at the first need in a transaction and written once at its
-// end, so that a batch of claims shares one write.
+// end, so that all its members share one write.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,13 @@ class Counters {
   void Release(const model::ProjectId& project, const model::Resources& demand);
   // `by` operations more (or less) are in that state.
   void Count(model::OperationState state, int by);
+  // One operation goes from one state to another.
+  void Move(model::OperationState from, model::OperationState to);
 
   void Write();
+
+  // Grows with every change.
+  std::int64_t Changes() const { return changes_; }
 
  private:
   struct Usage {
@@ -50,6 +55,7 @@ class Counters {
   Totals totals_;
   bool is_loaded_ = false;
   bool is_changed_ = false;
+  std::int64_t changes_ = 0;
   std::map<model::ProjectId, Usage> projects_;
 };
 

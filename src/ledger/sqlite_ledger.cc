@@ -247,7 +247,11 @@ Status SqliteLedger::MakeDue(const model::OperationId& operation) {
 Result<std::optional<std::variant<ports::Known, ports::KnownTombstone>>> SqliteLedger::FindByKey(
     const model::ProjectId& project, const Digest& key_hash) {
   return parts_->Read<std::optional<std::variant<ports::Known, ports::KnownTombstone>>>(
-      [&](Db& db) { return FindKey(db, project, key_hash); });
+      [&](Db& db) {
+        const bool is_writer = db.hot_vms() != nullptr;  // In memory.
+        return FindKey(db, project, key_hash,
+                       is_writer ? nullptr : &parts_->connections->hot_vms());
+      });
 }
 
 Result<std::optional<model::Operation>> SqliteLedger::GetOperation(const model::OperationId& id) {
@@ -272,6 +276,7 @@ Result<ports::PageOf<model::Operation>> SqliteLedger::ListOperations(
 }
 
 Result<std::optional<model::Vm>> SqliteLedger::GetVm(const model::VmId& id) {
+  if (auto hot = parts_->connections->hot_vms().Find(id)) return hot;
   return parts_->Read<std::optional<model::Vm>>([&](Db& db) { return FindVm(db, id); });
 }
 

@@ -47,9 +47,8 @@ VmService::VmService(const ServiceParts& parts, ServiceSettings settings)
 
 void VmService::Create(CreateRequest request, Done done) {
   CHECK_MSG(request.asked.key.has_value(), "a face let a create without a key through");
-  PendingPointer pending = NewPending(request.asked, std::move(done));
-  pending->intent = model::Serialise(request.intent);
-  const model::ProjectId project = request.asked.caller.project;
+  PendingPointer pending = NewPending(std::move(request.asked), std::move(done));
+  const model::ProjectId project = pending->asked.caller.project;
   const Digest hash = *pending->key_hash;
 
   const bool is_cached = cache_.Find(project, hash).has_value();
@@ -67,6 +66,9 @@ void VmService::Create(CreateRequest request, Done done) {
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
     } else if (found->has_value()) {
+      const auto* known = std::get_if<ports::Known>(&**found);
+      const bool is_of_other_face = known && known->operation.face != pending->asked.face;
+      if (is_of_other_face) pending->intent = model::Serialise(request.intent);
       AnswerFound(pending, std::move(**found));
     } else if (refusal) {
       Reply(pending, std::unexpected(std::move(*refusal)), "refused");
@@ -91,6 +93,7 @@ std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& inten
 
 void VmService::Claim(const CreateRequest& request, const model::Image& image,
                       const PendingPointer& pending) {
+  pending->intent = model::Serialise(request.intent);
   std::expected<ports::Submission, model::Problem> submission =
       BuildCreate(request, image, *pending);
   if (!submission) {
@@ -101,13 +104,13 @@ void VmService::Claim(const CreateRequest& request, const model::Image& image,
 }
 
 void VmService::Change(ChangeRequest request, Done done) {
-  PendingPointer pending = NewPending(request.asked, std::move(done));
+  PendingPointer pending = NewPending(std::move(request.asked), std::move(done));
   Submit(BuildChange(request, *pending), pending);
 }
 
 // Deleting what is not there yet: the creates' worker sees the marks and ends as cancelled.
 void VmService::Cancel(Asked asked, model::OperationId operation, Done done) {
-  PendingPointer pending = NewPending(asked, std::move(done));
+  PendingPointer pending = NewPending(std::move(asked), std::move(done));
   auto cancel = [this, pending, operation] { CancelNow(pending, operation); };
   if (!parts_.intake.Post(std::move(cancel))) {
     Reply(pending, std::unexpected(OverloadedProblem()), "overloaded");
@@ -185,14 +188,15 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
   step(nullptr);
 }
 
-VmService::PendingPointer VmService::NewPending(const Asked& asked, Done done) const {
+VmService::PendingPointer VmService::NewPending(Asked asked, Done done) const {
   auto pending = std::make_shared<Pending>();
-  pending->asked = asked;
-  if (asked.key) pending->key_hash = model::KeyHash(*asked.key);
-  pending->fingerprint = model::Fingerprint(asked.request);
+  pending->asked = std::move(asked);
+  const Asked& now = pending->asked;
+  if (now.key) pending->key_hash = model::KeyHash(*now.key);
+  pending->fingerprint = model::Fingerprint(now.request);
   // The clear body has served its purpose.
   pending->asked.request.body = nullptr;
-  const std::chrono::seconds wait = std::min(asked.wait, settings_.wait_cap);
+  const std::chrono::seconds wait = std::min(now.wait, settings_.wait_cap);
   if (wait.count() > 0) pending->answer_by = parts_.clock.Monotonic() + wait;
   pending->done = std::move(done);
   return pending;

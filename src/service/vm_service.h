@@ -139,7 +139,7 @@ class VmService {
   using PendingPointer =
       std::shared_ptr<Pending>;  // Shared: it travels through callbacks on several threads.
 
-  PendingPointer NewPending(const Asked& asked, Done done) const;
+  PendingPointer NewPending(Asked asked, Done done) const;
   std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request,
                                                                const model::Image& image,
                                                                const Pending& pending);

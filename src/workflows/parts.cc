@@ -7,6 +7,7 @@ namespace vmonce::workflows {
 model::VmId SubjectOf(const engine::StepContext& context) { return {context.item.subject}; }
 
 Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context) {
+  if (auto* seen = std::any_cast<model::Vm>(&context.seen)) return *seen;
   Result<std::optional<model::Vm>> vm = parts.ledger.GetVm(SubjectOf(context));
   // Nothing outside has happened when the ledger cannot be read.
   if (!vm) return Fail(ErrorCode::kUnavailable, "the ledger: " + vm.error().detail);
@@ -98,9 +99,11 @@ bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context) {
 }
 
 Result<bool> IsMarked(const WorkflowParts& parts, const engine::StepContext& context) {
-  const Result<model::Vm> vm = LoadVm(parts, context);
+  Result<model::Vm> vm = LoadVm(parts, context);
   if (!vm) return std::unexpected(vm.error());
-  return vm->delete_operation.has_value() && *vm->delete_operation != context.operation.id;
+  const bool is_marked = vm->delete_operation && *vm->delete_operation != context.operation.id;
+  context.seen = std::move(*vm);
+  return is_marked;
 }
 
 engine::StepResult Hold(const engine::StepContext& context) {

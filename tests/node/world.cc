@@ -69,7 +69,8 @@ struct World::Process {
                       model::limits::kHeldRetry,
                       world.options_.settle,
                       model::limits::kStepFailures,
-                      model::limits::kUndoFailuresStuck}},
+                      model::limits::kUndoFailuresStuck,
+                      world.options_.record_within}},
         worker(worker_parts),
         // No workers: nothing is leased at acceptance, and Step() runs what is due.
         pool(worker_parts, *world.threads_, {0, Milliseconds(500), world.options_.settle}),

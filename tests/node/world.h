@@ -103,6 +103,8 @@ struct WorldOptions {
   model::RetentionPolicy retention;
   model::PortRange forward_ports{20'000, 20'099};
   std::vector<std::string> networks;
+  // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
+  Milliseconds record_within{0};
 };
 
 class World {

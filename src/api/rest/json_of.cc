@@ -10,6 +10,10 @@ namespace {
 
 namespace json = boost::json;
 
+// Room for all of them at once.
+constexpr std::size_t kVmMembers = 32;
+constexpr std::size_t kOperationMembers = 16;
+
 void AddTime(json::object& object, std::string_view name, const std::optional<Time>& time) {
   if (time) object[name] = FormatRfc3339(*time);
 }
@@ -18,9 +22,9 @@ void AddFailure(json::object& object, const std::optional<model::Failure>& failu
   if (failure) object["failure"] = JsonOf(*failure);
 }
 
-json::object ItemJson(const model::Operation& operation, const model::Item& item,
-                      const StepName& step_name) {
-  json::object object;
+void AddItem(json::array& items, const model::Operation& operation, const model::Item& item,
+             const StepName& step_name) {
+  json::object& object = items.emplace_back(json::object(items.storage())).get_object();
   object["index"] = item.index;
   object["vm"] = ToString(item.subject);
   object["phase"] = ToString(item.phase);
@@ -28,7 +32,6 @@ json::object ItemJson(const model::Operation& operation, const model::Item& item
   object["step_name"] = item.step < 0 ? std::string() : step_name(operation.kind, item.step);
   object["failures"] = item.failures;
   AddFailure(object, item.failure);
-  return object;
 }
 
 json::object EntryJson(const model::TimelineEntry& entry) {
@@ -74,8 +77,9 @@ void ReplaceAll(std::string& text, const std::string& from, std::string_view to)
 std::string VmUrl(const model::VmId& id) { return "/v1/vms/" + ToString(id); }
 std::string OperationUrl(const model::OperationId& id) { return "/v1/operations/" + ToString(id); }
 
-json::object JsonOf(const model::Vm& vm) {
-  json::object object;
+json::object JsonOf(const model::Vm& vm, json::storage_ptr storage) {
+  json::object object(std::move(storage));
+  object.reserve(kVmMembers);
   object["id"] = ToString(vm.id);
   object["name"] = vm.name;
   object["state"] = ToString(vm.state);
@@ -116,8 +120,10 @@ json::array JsonOf(const std::vector<model::Vm>& vms) {
   return array;
 }
 
-json::object JsonOf(const model::Operation& operation, const StepName& step_name) {
-  json::object object;
+json::object JsonOf(const model::Operation& operation, const StepName& step_name,
+                    json::storage_ptr storage) {
+  json::object object(std::move(storage));
+  object.reserve(kOperationMembers);
   object["id"] = ToString(operation.id);
   object["kind"] = ToString(operation.kind);
   object["state"] = ToString(operation.state);
@@ -128,13 +134,10 @@ json::object JsonOf(const model::Operation& operation, const StepName& step_name
   AddTime(object, "finished_at", operation.finished);
   object["idempotency_key_prefix"] = operation.key_prefix;
   json::array& items = object["items"].emplace_array();
-  json::array vms;
-  for (const model::Item& item : operation.items) {
-    items.push_back(ItemJson(operation, item, step_name));
-    vms.emplace_back(ToString(item.subject));
-  }
+  for (const model::Item& item : operation.items) AddItem(items, operation, item, step_name);
   AddFailure(object, operation.failure);
-  object["vms"] = std::move(vms);
+  json::array& vms = object["vms"].emplace_array();
+  for (const model::Item& item : operation.items) vms.emplace_back(ToString(item.subject));
   return object;
 }
 

@@ -21,9 +21,11 @@ using StepName = std::function<std::string(model::OperationKind, int)>;
 std::string VmUrl(const model::VmId& id);
 std::string OperationUrl(const model::OperationId& id);
 
-boost::json::object JsonOf(const model::Vm& vm);
+// The value lives in `storage`, which must live as long.
+boost::json::object JsonOf(const model::Vm& vm, boost::json::storage_ptr storage = {});
 boost::json::array JsonOf(const std::vector<model::Vm>& vms);
-boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name);
+boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name,
+                           boost::json::storage_ptr storage = {});
 boost::json::object JsonOf(const model::Failure& failure);
 boost::json::object JsonOf(const model::Resources& resources);
 boost::json::object JsonOf(const model::Image& image);  // Of the configuration.
