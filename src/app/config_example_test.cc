@@ -38,7 +38,7 @@ Config Read(const TempDir& dir, const std::string& toml) {
 Config ReadUncommented(const TempDir& dir) {
   std::string toml = std::regex_replace(ReadSource("packaging/vmonce.toml"),
                                         std::regex("(^|\n)#(?=[a-z\\[])"), "$1");
-  toml = std::regex_replace(toml, std::regex("/var/lib/vmonce/images"), dir.path());
+  toml = std::regex_replace(toml, std::regex("/srv/images"), dir.path());
   for (const char* file : {"debian-12.qcow2", "vmlinuz", "initrd.gz"}) {
     std::ofstream(dir.File(file)) << "x";
   }
