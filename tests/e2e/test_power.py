@@ -68,8 +68,9 @@ class HostFailureTest(E2eTest):
         wait_for("it runs", lambda: self.power(node, vms["runs"])[1] == "running", 60, every=0.1)
         self.check_back(node, vms, pids)
 
-        # The host goes down with the service: the first sweep after its start finds what is to be done.
+        # The host goes down with the service, whose own sweeps find what is to be done after its start.
         node.kill()
+        node.sections["limits"]["reconcile_every"] = "1s"
         pids = self.kill_guests(node, 1)
         node.start()
         wait_for("it runs", lambda: node.qemu_pids(vms["runs"]) and node.vm(vms["runs"])["restarts"] == 2, 60, every=0.1)
@@ -115,9 +116,10 @@ class TwoHostsTest(E2eTest):
 
     def test_a_create_moves_off_a_host_that_is_declared_dead_and_its_remains_are_stopped(self):
         node = self.two_hosts()
-        shown = self.hosts(node)
-        self.assertEqual({host["state"] for host in shown.values()}, {"active"})
-        self.assertTrue(all(host["reachable"] and host["since"] for host in shown.values()))
+        wait_for("both answer", lambda: all(host["reachable"] for host in self.hosts(node).values()))
+        for host in self.hosts(node).values():
+            self.assertEqual((host["state"], host["returning"]), ("active", False))
+            self.assertIn("since", host)
         drained = self.cli(node, "host", "drain", "second")
         self.assertIn("gets nothing new", drained.stderr)
         kept = self.expect(node.create("kept", spec("kept"), wait=60), 201).vm
