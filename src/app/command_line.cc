@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client_token.h"
 #include "app/duration.h"
 #include "client/url.h"
 #include "model/limits.h"
@@ -12,7 +13,7 @@ namespace {
 namespace limits = model::limits;
 
 struct RawGlobals {
-  std::string url, output = "table", timeout;
+  std::string url, output = "table", timeout, token_file;
   bool is_json_line = false;
 };
 
@@ -20,6 +21,8 @@ struct RawGlobals {
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
   app.add_option("--url", raw.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--token-file", raw.token_file,
+                 "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)");
   app.add_option("-o,--output", raw.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
@@ -33,6 +36,9 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto normal = client::NormaliseBaseUrl(url);
   if (!normal) return Context(raw.url.empty() ? "VMONCE_URL" : "--url", normal.error());
   globals.url = std::move(*normal);
+  auto token = FindToken(globals.url, raw.token_file, environment);
+  if (!token) return std::unexpected(std::move(token.error()));
+  globals.token = std::move(*token);
   const auto format = ParseOutputFormat(raw.output);
   if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;
@@ -59,6 +65,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddToken(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
@@ -114,6 +121,7 @@ std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arg
 client::ClientOptions OptionsOf(const Globals& globals) {
   return client::ClientOptions{
       .base_url = globals.url,
+      .token = globals.token,
       .backoff = {limits::kClientBackoffBase, limits::kClientBackoffCap},
       .attempt = limits::kClientAttempt,
       .retry_after_max = limits::kRetryAfterMax,

@@ -25,5 +25,6 @@ void AddImages(CLI::App& app, ClientCommand& chosen);
 void AddHosts(CLI::App& app, ClientCommand& chosen);
 void AddReconcile(CLI::App& app, ClientCommand& chosen);
 void AddWait(CLI::App& app, ClientCommand& chosen);
+void AddToken(CLI::App& app, ClientCommand& chosen);
 
 }  // namespace vmonce::app

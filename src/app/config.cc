@@ -19,8 +19,9 @@ namespace {
 
 namespace limits = model::limits;
 
-constexpr std::array<std::string_view, 9> kSections = {
-    "server", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
+constexpr std::array<std::string_view, 10> kSections = {
+    "server", "auth", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
+constexpr std::array<std::string_view, 2> kTokenPolicies = {"auto", "required"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warning", "error"};
 
 // What every section is read with.
@@ -83,23 +84,6 @@ void CheckSections(const Reading& reading) {
   }
 }
 
-// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
-bool IsLoopback(std::string_view address) {
-  if (address == "::1") return true;
-  int parts = 0;
-  for (std::string_view rest = address; !rest.empty(); ++parts) {
-    const std::size_t dot = std::min(rest.find('.'), rest.size());
-    int number = -1;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + dot, number);
-    const bool is_byte =
-        error == std::errc() && end == rest.data() + dot && number >= 0 && number <= 255;
-    if (!is_byte || (parts == 0 && number != 127)) return false;
-    if (dot + 1 == rest.size()) return false;
-    rest.remove_prefix(std::min(dot + 1, rest.size()));
-  }
-  return parts == 4;
-}
-
 void ReadListen(ConfigTableReader& table, ServerConfig& server) {
   std::string listen = "127.0.0.1:8080";
   if (!table.Text("listen", listen)) return;
@@ -121,7 +105,7 @@ void ReadListen(ConfigTableReader& table, ServerConfig& server) {
     return;
   }
   if (address == "localhost") address = "127.0.0.1";
-  if (!IsLoopback(address)) {
+  if (!IsLoopbackAddress(address)) {
     table.Mistake("listen",
                   fmt::format("\"{}\" is not a loopback address, and this version, which does not "
                               "know its callers, serves its own machine only",
@@ -150,6 +134,12 @@ void ReadServer(const Reading& reading, ServerConfig& server) {
     table.Mistake("allowed_hosts", fmt::format("\"{}\" in \"allowed_hosts\" is no host name", host),
                   "write names without scheme and port, such as \"vmonce.example\"");
   }
+  table.Finish();
+}
+
+void ReadAuth(const Reading& reading, AuthConfig& auth) {
+  ConfigTableReader table = reading.Section("auth");
+  table.Choice("tokens", kTokenPolicies, auth.tokens);
   table.Finish();
 }
 
@@ -225,6 +215,7 @@ Config ReadSections(const Reading& reading) {
   Config config;
   CheckSections(reading);
   ReadServer(reading, config.server);
+  ReadAuth(reading, config.auth);
   ReadState(reading, config.state);
   ReadLedger(reading, config.ledger);
   const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
@@ -253,6 +244,26 @@ std::expected<Config, std::vector<ConfigMistake>> ReadConfig(const std::optional
   if (findings.HasMistakes()) return std::unexpected(findings.TakeMistakes());
   config.explanation = findings.TakeValues();
   return config;
+}
+
+bool IsLoopbackAddress(std::string_view address) {
+  if (address == "::1") return true;
+  int parts = 0;
+  for (std::string_view rest = address; !rest.empty(); ++parts) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    int number = -1;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + dot, number);
+    const bool is_byte =
+        error == std::errc() && end == rest.data() + dot && number >= 0 && number <= 255;
+    if (!is_byte || (parts == 0 && number != 127)) return false;
+    if (dot + 1 == rest.size()) return false;
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  return parts == 4;
+}
+
+bool Config::AreTokensAlwaysRequired() const {
+  return auth.tokens == "required" || !IsLoopbackAddress(server.address);
 }
 
 std::string ConfigMistake::Format() const {

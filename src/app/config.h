@@ -31,6 +31,13 @@ struct ServerConfig {
   bool operator==(const ServerConfig&) const = default;
 };
 
+struct AuthConfig {
+  // "auto": beyond the loopback address, and once a token was made. "required": always.
+  std::string tokens = "auto";
+
+  bool operator==(const AuthConfig&) const = default;
+};
+
 struct StateConfig {
   std::string dir = "/var/lib/vmonce";  // Absolute. It may not exist yet.
 
@@ -88,6 +95,7 @@ struct ConfigValue {
 
 struct Config {
   ServerConfig server;
+  AuthConfig auth;
   StateConfig state;
   LedgerConfig ledger;
   std::vector<HostConfig> hosts;     // At least one, in the file's order.
@@ -99,7 +107,13 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
 
   std::vector<ConfigValue> explanation;  // Every value above and who said so.
+
+  // Whether nobody is served without a token, whatever the ledger holds.
+  bool AreTokensAlwaysRequired() const;
 };
+
+// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
+bool IsLoopbackAddress(std::string_view address);
 
 struct ConfigMistake {
   std::string file;  // Or what was said instead: "--set limits.workers=x", "VMONCE_LISTEN".

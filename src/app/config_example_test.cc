@@ -62,6 +62,7 @@ void ExpectDefaults(const Config& config) {
   const TempDir dir;
   const Config defaults = Read(dir, "");
   EXPECT_EQ(config.server, defaults.server);
+  EXPECT_EQ(config.auth, defaults.auth);
   EXPECT_EQ(config.state, defaults.state);
   EXPECT_EQ(config.ledger, defaults.ledger);
   EXPECT_EQ(config.quota, defaults.quota);

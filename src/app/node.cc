@@ -15,10 +15,13 @@
 #include "http/server.h"
 #include "hypervisor/factory.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/auth_limits.h"
+#include "service/authenticator.h"
 #include "service/capacity.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
 #include "workflows/workflows.h"
@@ -71,8 +74,8 @@ double Seconds(std::chrono::nanoseconds duration) {
 }  // namespace
 
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
-        std::string key);
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+        std::unique_ptr<ledger::SqliteLedger> l, std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
@@ -88,8 +91,10 @@ struct Node::Parts {
   NodeDoors doors;
   const model::ReplicaId replica;
   std::unique_ptr<Meters> meters;
-  std::unique_ptr<ports::Ledger> ledger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
   Sealer sealer;
+  service::Authenticator authenticator;
+  service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
   workflows::WorkflowParts workflow_parts;
@@ -109,18 +114,21 @@ struct Node::Parts {
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
 
 Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
-                   std::unique_ptr<ports::Ledger> l, std::string key)
+                   std::unique_ptr<ledger::SqliteLedger> l, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
       meters(std::move(m)),
       ledger(std::move(l)),
       sealer(std::move(key), d.random),
+      authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
+      tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
                      sealer,   d.clock,
@@ -178,6 +186,14 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  token_refresh = std::make_unique<engine::Periodic>(
+      "tokens", limits::kTokenRefresh,
+      [this] {
+        const Status refreshed = authenticator.Refresh();
+        if (refreshed) return;
+        doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
+      },
+      doors.clock, doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -217,7 +233,7 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
+      rest::RestParts{*vms, queries, *reconciler, authenticator, tokens, sealer, doors.clock,
                       rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
@@ -258,6 +274,7 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  token_refresh->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -270,6 +287,7 @@ void Node::Parts::StopWork() {
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();
+  token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -328,6 +346,10 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
 }
 
 Status Node::Start() {
+  // Before anybody can ask.
+  if (const Status read = parts_->authenticator.Refresh(); !read) {
+    return Context("tokens", read.error());
+  }
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";

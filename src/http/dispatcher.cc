@@ -69,6 +69,7 @@ Dispatcher::Plan Dispatcher::Decide(Request& request) const {
     return plan;
   }
   plan.route = match.route;
+  if (plan.route->admit && !request.principal) plan.refusal = plan.route->admit(request);
   return plan;
 }
 

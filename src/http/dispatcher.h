@@ -37,8 +37,8 @@ class Dispatcher final {
     std::string_view route_label = kUnmatchedRoute;
     std::optional<Response> refusal;
   };
-  // Decides by the header alone, and fills request.path_params: wrong host, foreign origin on a
-  // method that changes something, no such route, no such method.
+  // Decides by the header alone, and fills request.path_params and request.principal: wrong host,
+  // foreign origin on a method that changes something, no such route, no such method, not admitted.
   Plan Decide(Request& request) const;
 
   // Runs or queues the handler of `route`. What it throws is logged and answered with 500.

@@ -10,6 +10,7 @@
 #include "model/vm.h"
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
+#include "service/caller.h"
 #include "service/images.h"
 #include "service/vm_service.h"
 #include "workflows/fleet.h"
@@ -45,8 +46,8 @@ class Queries {
   Answered<std::vector<HostView>> Hosts() const;
   const std::vector<model::Image>& Images() const { return images_.All(); }
   Answered<model::Resources> Usage(const Caller& caller) const;
-  // The ledger answers, and at least one host does. The detail says what does not.
-  Status Ready() const;
+  // The ledger answers, and at least one host does. Anybody may ask: what is said names no host.
+  Answered<void> Ready() const;
 
  private:
   ports::Ledger& ledger_;

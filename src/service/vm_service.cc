@@ -276,6 +276,7 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
     return;
   }
   submission.max_backlog = settings_.max_backlog;
+  submission.token = pending->asked.caller.token;
   model::Event accepted;
   accepted.id = NewUuidV7(parts_.clock, parts_.random);
   accepted.type = "operation.accepted";

@@ -40,6 +40,10 @@ void ListImages(const FacePointer& face, http::Request request, http::Responder 
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond);
 void Reconcile(const FacePointer& face, http::Request request, http::Responder respond);
 
+void ListTokens(const FacePointer& face, http::Request request, http::Responder respond);
+void CreateToken(const FacePointer& face, http::Request request, http::Responder respond);
+void RevokeToken(const FacePointer& face, http::Request request, http::Responder respond);
+
 void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond);
 void GetContract(const FacePointer& face, http::Request request, http::Responder respond);
 void GetHealth(const FacePointer& face, http::Request request, http::Responder respond);

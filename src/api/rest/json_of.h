@@ -9,6 +9,7 @@
 
 #include "api/rest/rest.h"
 #include "model/operation.h"
+#include "model/token.h"
 #include "model/vm.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
@@ -29,6 +30,8 @@ boost::json::object JsonOf(const model::Resources& resources);
 boost::json::object JsonOf(const model::Image& image);
 boost::json::object JsonOf(const service::HostView& view);
 boost::json::object JsonOf(const workflows::ReconcileReport& report);
+// Never its hash.
+boost::json::object JsonOf(const model::Token& token, Time now);
 
 // The story of an operation, which begins with its acceptance whether the ledger has a line of it
 // or not.

@@ -13,8 +13,10 @@
 #include "model/host.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "service/authenticator.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 
 namespace vmonce::rest {
@@ -33,6 +35,8 @@ struct RestParts {
   service::VmService& vms;
   service::Queries& queries;
   service::Reconciler& reconciler;
+  service::Authenticator& authenticator;
+  service::Tokens& tokens;
   const Sealer& sealer;
   Clock& clock;
   Capabilities capabilities;
