@@ -1,6 +1,6 @@
 # The short way in; every target is one script. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format clang-tidy clean clean-run
+.PHONY: help run build test check bench bench-memory format clang-tidy clean clean-run
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -22,6 +22,17 @@ test: ## install what the tests need, build, run every check and every test
 check: ## the developer's loop: format, style, warnings, unit tests
 	@packaging/setup test
 	@tests/run check
+
+bench: ## measure this machine and the service on it, as ratios (about three minutes; docs/performance.md)
+	@packaging/setup run
+	@packaging/build vmonce vmonce_bench
+	@packaging/guest/build build/guest
+	@VMONCE_GUEST_DIR=$(CURDIR)/build/guest bench/run
+
+bench-memory: ## memory and speed over a million stored operations (some minutes, 4 GiB of disk)
+	@packaging/setup run
+	@packaging/build vmonce vmonce_bench
+	@bench/run memory
 
 format: ## let clang-format rewrite the sources
 	@packaging/setup test
