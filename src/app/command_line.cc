@@ -66,6 +66,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddReconcile(app, chosen);
   AddWait(app, chosen);
   AddToken(app, chosen);
+  AddQuota(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {

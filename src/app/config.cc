@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/config_auth.h"
 #include "app/config_document.h"
 #include "app/config_fleet.h"
 #include "app/config_reader.h"
@@ -19,9 +20,9 @@ namespace {
 
 namespace limits = model::limits;
 
-constexpr std::array<std::string_view, 10> kSections = {
-    "server", "auth", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
-constexpr std::array<std::string_view, 2> kTokenPolicies = {"auto", "required"};
+constexpr std::array<std::string_view, 11> kSections = {"server", "auth",      "state", "ledger",
+                                                        "host",   "image",     "quota", "project",
+                                                        "limits", "retention", "log"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warning", "error"};
 
 // What every section is read with.
@@ -137,12 +138,6 @@ void ReadServer(const Reading& reading, ServerConfig& server) {
   table.Finish();
 }
 
-void ReadAuth(const Reading& reading, AuthConfig& auth) {
-  ConfigTableReader table = reading.Section("auth");
-  table.Choice("tokens", kTokenPolicies, auth.tokens);
-  table.Finish();
-}
-
 void ReadState(const Reading& reading, StateConfig& state) {
   ConfigTableReader table = reading.Section("state");
   table.Path("dir", state.dir);
@@ -169,16 +164,6 @@ void ReadLedger(const Reading& reading, LedgerConfig& ledger) {
   }
   table.Integer("cache_mib", {limits::kLedgerCacheMibMin, limits::kLedgerCacheMibMax},
                 ledger.cache_mib);
-  table.Finish();
-}
-
-void ReadQuota(const Reading& reading, model::Resources& quota) {
-  ConfigTableReader table = reading.Section("quota");
-  const IntegerRange range{0, limits::kQuotaMax};
-  table.Integer("vms", range, quota.vms);
-  table.Integer("cpus", range, quota.cpus);
-  table.Integer("memory_mib", range, quota.memory_mib);
-  table.Integer("disk_gib", range, quota.disk_gib);
   table.Finish();
 }
 
@@ -215,13 +200,15 @@ Config ReadSections(const Reading& reading) {
   Config config;
   CheckSections(reading);
   ReadServer(reading, config.server);
-  ReadAuth(reading, config.auth);
+  ReadAuth(reading.Section("auth"), config.auth);
   ReadState(reading, config.state);
   ReadLedger(reading, config.ledger);
   const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
   config.hosts = ReadHosts(reading.List("host", limits::kConfigHosts), place, reading.findings);
   config.images = ReadImages(reading.List("image", limits::kConfigImages), place, reading.findings);
-  ReadQuota(reading, config.quota);
+  ReadQuota(reading.Section("quota"), config.quota);
+  config.projects = ReadProjects(reading.List("project", limits::kConfigProjects),
+                                 reading.directory, config.quota, reading.findings);
   ReadLimits(reading, config.limits);
   ReadRetention(reading, config.retention);
   ReadLog(reading, config.log_level);

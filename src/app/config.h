@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/auth_limits.h"
 #include "model/host.h"
 #include "model/image.h"
 #include "model/limits.h"
@@ -34,6 +35,8 @@ struct ServerConfig {
 struct AuthConfig {
   // "auto": beyond the loopback address, and once a token was made. "required": always.
   std::string tokens = "auto";
+  std::int64_t rate = model::limits::kTokenRate;  // Of each token, a second; zero: no limit.
+  std::int64_t burst = model::limits::kTokenBurst;
 
   bool operator==(const AuthConfig&) const = default;
 };
@@ -70,6 +73,21 @@ struct HostConfig {
   bool operator==(const HostConfig&) const = default;
 };
 
+struct QuotaConfig {
+  model::Resources amounts{model::limits::kQuotaVms, model::limits::kQuotaCpus,
+                           model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  std::int64_t keys = model::limits::kQuotaKeys;
+
+  bool operator==(const QuotaConfig&) const = default;
+};
+
+struct ProjectConfig {
+  model::ProjectId name;
+  QuotaConfig quota;
+
+  bool operator==(const ProjectConfig&) const = default;
+};
+
 struct LimitsConfig {
   std::int64_t max_backlog = model::limits::kMaxBacklog;
   int workers = model::limits::kWorkers;
@@ -100,8 +118,8 @@ struct Config {
   LedgerConfig ledger;
   std::vector<HostConfig> hosts;     // At least one, in the file's order.
   std::vector<model::Image> images;  // Paths are absolute, their files were there when it was read.
-  model::Resources quota{model::limits::kQuotaVms, model::limits::kQuotaCpus,
-                         model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  QuotaConfig quota;                 // Of every project that is not named below.
+  std::vector<ProjectConfig> projects;  // In the file's order, no name twice.
   LimitsConfig limits;
   model::RetentionPolicy retention;
   LogLevel log_level = LogLevel::kInfo;

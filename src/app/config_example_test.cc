@@ -66,6 +66,7 @@ void ExpectDefaults(const Config& config) {
   EXPECT_EQ(config.state, defaults.state);
   EXPECT_EQ(config.ledger, defaults.ledger);
   EXPECT_EQ(config.quota, defaults.quota);
+  EXPECT_TRUE(config.projects.empty());
   EXPECT_EQ(config.limits, defaults.limits);
   EXPECT_EQ(config.retention, defaults.retention);
   EXPECT_EQ(config.log_level, defaults.log_level);

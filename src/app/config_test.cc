@@ -160,7 +160,7 @@ level = "debug"
                           .initrd_path = dir_.File("initrd"),
                           .cmdline = "console=ttyS0"};
   EXPECT_THAT(config.images, ElementsAre(debian, tiny));
-  EXPECT_EQ(config.quota, (model::Resources{1, 2, 3, 4}));
+  EXPECT_EQ(config.quota.amounts, (model::Resources{1, 2, 3, 4}));
   const LimitsConfig limits{10, 2, seconds(0), Milliseconds(1500), Milliseconds(100), hours(1)};
   EXPECT_EQ(config.limits, limits);
   EXPECT_EQ(config.limits.LeaseRenewEvery(), Milliseconds(500));

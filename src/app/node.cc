@@ -61,6 +61,17 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 
 namespace {
 
+service::Quotas QuotasOf(const Config& config) {
+  const auto quota_of = [](const QuotaConfig& quota) {
+    return service::ProjectQuota{quota.amounts, quota.keys};
+  };
+  std::map<model::ProjectId, service::ProjectQuota> named;
+  for (const ProjectConfig& project : config.projects) {
+    named.emplace(project.name, quota_of(project.quota));
+  }
+  return service::Quotas(quota_of(config.quota), std::move(named));
+}
+
 struct Meters {
   explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
   PrometheusMetrics metrics;
@@ -166,7 +177,7 @@ void Node::Parts::Wire() {
                             doors.random, doors.threads, doors.logger,
                             [this] { return capacity.Total(); }, replica,
                             [this] { return Closed(); }},
-      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+      service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
       workflow_parts, doors.threads, doors.logger,
@@ -234,7 +245,8 @@ http::Router Node::Parts::Routes() {
   rest::RegisterRest(
       router,
       rest::RestParts{*vms, queries, *reconciler, authenticator, tokens, sealer, doors.clock,
-                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+                      doors.logger, service::Rate{config.auth.rate, config.auth.burst},
+                      rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
                         scrape->Update();

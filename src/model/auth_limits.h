@@ -27,4 +27,19 @@ inline constexpr Milliseconds kTokenRefresh{1'000};
 // The bound of a revocation made elsewhere: tokens that were read longer ago let nobody in.
 inline constexpr Milliseconds kTokenStaleness{10'000};
 
+// Requests of one token a second, and at once (settings): far above what a person or a pipeline
+// sends, far below what one core serves.
+inline constexpr std::int64_t kTokenRate = 1'000;
+inline constexpr std::int64_t kTokenBurst = 2'000;
+inline constexpr std::int64_t kTokenRateMax = 1'000'000;
+// Refusals for wrong or missing credentials that one address hears a second, and at once; beyond
+// them, 429. They keep the log readable; no rate makes 256 bits guessable.
+inline constexpr std::int64_t kStrangerRate = 10;
+inline constexpr std::int64_t kStrangerBurst = 100;
+// Addresses told apart; about 1 MiB.
+inline constexpr std::size_t kStrangers = 10'000;
+// Records with a key of one project (setting): about 10 GiB of ledger.
+inline constexpr std::int64_t kQuotaKeys = 5'000'000;
+inline constexpr std::size_t kConfigProjects = 1'000;
+
 }  // namespace vmonce::model::limits

@@ -128,6 +128,14 @@ Answered<model::Resources> Queries::Usage(const Caller& caller) const {
   return *usage;
 }
 
+Answered<ProjectQuota> Queries::Held(const Caller& caller) const {
+  Answered<model::Resources> usage = Usage(caller);
+  if (!usage) return std::unexpected(std::move(usage.error()));
+  Result<std::int64_t> keys = ledger_.LiveKeys(caller.project);
+  if (!keys) return ReadFailed(keys.error());
+  return ProjectQuota{*usage, *keys};
+}
+
 Answered<void> Queries::Ready() const {
   if (const Status ping = ledger_.Ping(); !ping) return ReadFailed(ping.error());
   const std::vector<model::HostId> hosts = fleet_.Ids();

@@ -24,6 +24,7 @@
 #include "service/caller.h"
 #include "service/images.h"
 #include "service/intake.h"
+#include "service/quotas.h"
 #include "service/replay_cache.h"
 #include "service/waiters.h"
 
@@ -79,7 +80,7 @@ struct DryRun {
 };
 
 struct ServiceSettings {
-  model::Resources quota;  // Of each project.
+  Quotas quotas;
   std::int64_t max_backlog = 0;
   std::chrono::seconds wait_cap{};
   model::RetentionPolicy retention;

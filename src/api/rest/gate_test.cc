@@ -35,7 +35,7 @@ class GateTest : public testing::Test {
 
   int StatusOf(Access access, const std::string& authorization) {
     http::Request request = Bearing(authorization);
-    const std::optional<http::Response> refusal = Admit(authenticator_, access, request);
+    const std::optional<http::Response> refusal = gate_.Admit(access, request);
     EXPECT_EQ(refusal.has_value(), request.principal == nullptr);
     return refusal ? refusal->status : 200;
   }
@@ -47,6 +47,7 @@ class GateTest : public testing::Test {
   service::FakeTokenStore store_{clock_};
   service::Authenticator authenticator_{store_, clock_, *threads_, /*always=*/true};
   service::Tokens tokens_{store_, authenticator_, clock_, *random_, *logger_};
+  Gate gate_{authenticator_, clock_, *logger_, {.per_second = 10, .burst = 100}};
   std::map<model::Role, std::string> secrets_;
 };
 
@@ -77,22 +78,55 @@ TEST_F(GateTest, EveryRouteServesItsRoleAndThoseAbove) {
 
 TEST_F(GateTest, ARefusalSaysWhatToDo) {
   http::Request stranger = Bearing("");
-  const auto unknown = Admit(authenticator_, Access::kViewer, stranger);
+  const auto unknown = gate_.Admit(Access::kViewer, stranger);
   ASSERT_TRUE(unknown);
   EXPECT_EQ(unknown->headers.Find("WWW-Authenticate"), R"(Bearer realm="vmonce")");
   http::Request wrong = Bearing("Bearer vmo_wrong");
-  const auto invalid = Admit(authenticator_, Access::kViewer, wrong);
+  const auto invalid = gate_.Admit(Access::kViewer, wrong);
   ASSERT_TRUE(invalid);
   EXPECT_EQ(invalid->headers.Find("WWW-Authenticate"),
             R"(Bearer realm="vmonce", error="invalid_token")");
   EXPECT_EQ(invalid->body.find("vmo_wrong"), std::string::npos);
   http::Request viewer = Bearing("Bearer " + secrets_[model::Role::kViewer]);
-  const auto forbidden = Admit(authenticator_, Access::kAdmin, viewer);
+  const auto forbidden = gate_.Admit(Access::kAdmin, viewer);
   ASSERT_TRUE(forbidden);
   const auto problem = ParseStrictJson(forbidden->body);
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->at("code"), "forbidden");
   EXPECT_NE(problem->at("detail").get_string().find("role admin"), std::string::npos);
+}
+
+TEST_F(GateTest, ATokenHasItsRateAndHearsWhenToComeAgain) {
+  const std::string busy = "Bearer " + secrets_[model::Role::kMember];
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(StatusOf(Access::kMember, busy), 200) << i;
+  http::Request request = Bearing(busy);
+  const auto refusal = gate_.Admit(Access::kMember, request);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->status, 429);
+  EXPECT_EQ(refusal->headers.Find("Retry-After"), "1");
+  const auto problem = ParseStrictJson(refusal->body);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->at("code"), "rate_limited");
+  EXPECT_EQ(problem->at("retryable"), true);
+  EXPECT_EQ(problem->at("retry_same_key"), true);
+  // Nobody else pays for it.
+  EXPECT_EQ(StatusOf(Access::kMember, "Bearer " + secrets_[model::Role::kAdmin]), 200);
+  clock_.Advance(Milliseconds(100));
+  EXPECT_EQ(StatusOf(Access::kMember, busy), 200);
+}
+
+TEST_F(GateTest, AStrangersAddressIsAnsweredSoOftenAndNoOtherPaysForIt) {
+  const auto status_from = [this](const char* address, const std::string& authorization) {
+    http::Request request = Bearing(authorization);
+    request.remote_address = address;
+    const auto refusal = gate_.Admit(Access::kViewer, request);
+    return refusal ? refusal->status : 200;
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(status_from("192.0.2.1", "Bearer x"), 401) << i;
+  EXPECT_EQ(status_from("192.0.2.1", "Bearer x"), 429);
+  EXPECT_EQ(status_from("192.0.2.2", "Bearer x"), 401);
+  // Who has a token is served from there all the same.
+  EXPECT_EQ(status_from("192.0.2.1", "Bearer " + secrets_[model::Role::kViewer]), 200);
 }
 
 TEST_F(GateTest, CredentialsThatAreNotOneBearerTokenAreNone) {
@@ -105,7 +139,7 @@ TEST_F(GateTest, CredentialsThatAreNotOneBearerTokenAreNone) {
   }
   http::Request twice = Bearing("Bearer " + secret);
   twice.headers.Add("Authorization", "Bearer " + secret);
-  EXPECT_EQ(Admit(authenticator_, Access::kAdmin, twice)->status, 401);
+  EXPECT_EQ(gate_.Admit(Access::kAdmin, twice)->status, 401);
 }
 
 }  // namespace

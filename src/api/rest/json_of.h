@@ -39,7 +39,9 @@ boost::json::array TimelineOf(const model::Operation& operation,
                               const std::vector<model::TimelineEntry>& entries);
 
 // Every figure of protocol section 7 and the limits that a client needs.
-boost::json::object JsonOf(const Capabilities& capabilities, const model::Resources& usage);
+boost::json::object JsonOf(const Capabilities& capabilities, const service::Caller& caller,
+                           const model::Resources& usage);
+boost::json::object JsonOf(const service::ProjectQuota& quota);
 
 // "create", "new_attempt", ...
 std::string_view WordOf(service::DryRun::Would would);

@@ -28,7 +28,7 @@ void RegisterRest(http::Router& router, RestParts parts) {
     // The registered route, and nothing that a handler does, decides who may.
     if (entry.access != Access::kOpen) {
       route.admit = [face, access = entry.access](http::Request& request) {
-        return Admit(face->parts.authenticator, access, request);
+        return face->gate.Admit(access, request);
       };
     }
     router.Add(std::move(route));

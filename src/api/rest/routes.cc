@@ -104,6 +104,7 @@ std::vector<RouteEntry> AllRoutes() {
        {200},
        With(Change(), {"token_not_found", "ledger_unavailable"})},
       {"GET", "/v1/capabilities", Access::kViewer, kBlocking, &GetCapabilities, {200}, reads},
+      {"GET", "/v1/quota", Access::kViewer, kBlocking, &GetQuota, {200}, reads},
       {"GET", "/openapi.json", Access::kOpen, kInline, &GetContract, {200}, {}},
       {"GET", "/healthz", Access::kOpen, kInline, &GetHealth, {200}, {}},
       {"GET",

@@ -23,15 +23,31 @@ http::Response GetReadinessNow(const Face& face, const http::Request& request) {
 
 http::Response GetCapabilitiesNow(const Face& face, const http::Request& request) {
   if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
-  const auto usage = face.parts.queries.Usage(CallerOf(request));
+  const service::Caller& caller = CallerOf(request);
+  const auto usage = face.parts.queries.Usage(caller);
   if (!usage) return Reply(usage.error());
-  return http::JsonResponse(200, json::serialize(JsonOf(face.parts.capabilities, *usage)));
+  return http::JsonResponse(200, json::serialize(JsonOf(face.parts.capabilities, caller, *usage)));
+}
+
+http::Response GetQuotaNow(const Face& face, const http::Request& request) {
+  if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
+  const service::Caller& caller = CallerOf(request);
+  const auto held = face.parts.queries.Held(caller);
+  if (!held) return Reply(held.error());
+  json::object body{{"project", caller.project.value}};
+  body["limit"] = JsonOf(face.parts.capabilities.quotas.Of(caller.project));
+  body["used"] = JsonOf(*held);
+  return http::JsonResponse(200, json::serialize(body));
 }
 
 }  // namespace
 
 void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond) {
   respond(GetCapabilitiesNow(*face, request));
+}
+
+void GetQuota(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(GetQuotaNow(*face, request));
 }
 
 void GetReadiness(const FacePointer& face, http::Request request, http::Responder respond) {
