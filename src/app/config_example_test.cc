@@ -66,7 +66,6 @@ void ExpectDefaults(const Config& config) {
   EXPECT_EQ(config.state, defaults.state);
   EXPECT_EQ(config.ledger, defaults.ledger);
   EXPECT_EQ(config.quota, defaults.quota);
-  EXPECT_TRUE(config.projects.empty());
   EXPECT_EQ(config.limits, defaults.limits);
   EXPECT_EQ(config.retention, defaults.retention);
   EXPECT_EQ(config.log_level, defaults.log_level);
@@ -78,6 +77,7 @@ TEST(ConfigExample, AsItIsChangesNothing) {
   ExpectDefaults(config);
   EXPECT_EQ(config.hosts, Read(dir, "").hosts);
   EXPECT_TRUE(config.images.empty());
+  EXPECT_TRUE(config.projects.empty());
   EXPECT_TRUE(KeysOf(config, /*only_given=*/true).empty());
 }
 
@@ -90,6 +90,8 @@ TEST(ConfigExample, UncommentedItSaysTheDefaultsAndEveryKey) {
   first.cpus = first.memory_mib = first.disk_gib = std::nullopt;
   EXPECT_EQ(first, Read(dir, "").hosts[0]);
   EXPECT_EQ(config.images.size(), 2u);
+  ASSERT_EQ(config.projects.size(), 1u);
+  EXPECT_EQ(config.projects[0].quota, config.quota);
   EXPECT_EQ(KeysOf(config, /*only_given=*/true), KeysOf(config, /*only_given=*/false));
 }
 

@@ -289,5 +289,22 @@ TEST_F(ConfigTest, ASyntaxErrorHasItsPlace) {
               ElementsAre(HasSubstr("vmonce.toml:3:")));
 }
 
+TEST_F(ConfigTest, AProjectsQuotaIsTheGeneralOneWhereItSaysNothing) {
+  const Config config = Read("[quota]\nvms = 7\nkeys = 9\n[[project]]\nname = \"web\"\nvms = 3\n");
+  ASSERT_EQ(config.projects.size(), 1u);
+  EXPECT_EQ(config.projects[0].name.value, "web");
+  EXPECT_EQ(config.projects[0].quota.amounts.vms, 3);
+  EXPECT_EQ(config.projects[0].quota.amounts.cpus, config.quota.amounts.cpus);
+  EXPECT_EQ(config.projects[0].quota.keys, 9);
+}
+
+TEST_F(ConfigTest, TokensAreAlwaysRequiredWhereItSaysSo) {
+  EXPECT_FALSE(Read("").AreTokensAlwaysRequired());
+  EXPECT_TRUE(Read("[auth]\ntokens = \"required\"").AreTokensAlwaysRequired());
+  Config beyond = Read("");
+  beyond.server.address = "192.0.2.1";
+  EXPECT_TRUE(beyond.AreTokensAlwaysRequired());
+}
+
 }  // namespace
 }  // namespace vmonce::app

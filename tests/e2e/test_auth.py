@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from node import BIN, E2eTest, spec
+from node import BIN, E2eTest, spec, wait_for
 
 NO_SUCH = "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -154,6 +154,42 @@ class Auth(E2eTest):
         text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", answer.body.decode())
         return answer.status, {name: re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", value)
                                for name, value in headers.items()}, text
+
+    def test_a_token_over_its_rate_hears_429_and_its_key_is_not_consumed(self):
+        node = self.node(auth={"rate": 1, "burst": 5})
+        admin = self.token(node, "ops", "admin")
+        web = self.token(node, "web", token=admin)
+        statuses = [node.call("GET", "/v1/vms", headers=bearer(web)).status for _ in range(5)]
+        limited = self.expect(node.call("POST", "/v1/vms", spec("a"), "k", bearer(web)), 429, "rate_limited")
+        self.assertEqual((statuses, limited.headers["Retry-After"], limited.json["retry_same_key"]),
+                         ([200] * 5, "1", True))
+        # The operator's own token is not held up by it, and the key is as good as new.
+        self.expect(node.call("GET", "/v1/vms", headers=bearer(admin)), 200)
+        made = wait_for("the rate lets it through", lambda: self.made(node, web))
+        self.assertFalse(made.replayed)
+
+    @staticmethod
+    def made(node, token):
+        answer = node.call("POST", "/v1/vms", spec("a"), "k", bearer(token))
+        return answer if answer.status == 202 else None
+
+    def test_each_project_has_its_own_quota(self):
+        node = self.node(**{"[project]": {"name": "small", "vms": 1, "keys": 2}})
+        admin = self.token(node, "ops", "admin")
+        small, other = self.token(node, "small", token=admin), self.token(node, "other", token=admin)
+        wait = {"Prefer": "wait=30"}
+        made = self.expect(node.call("POST", "/v1/vms", spec(), "a", bearer(small) | wait), 201)
+        self.expect(node.call("POST", "/v1/vms", spec(), "b", bearer(small)), 403, "quota_exceeded")
+        for key in ("a", "b"):
+            self.expect(node.call("POST", "/v1/vms", spec(), key, bearer(other)), 202)
+        self.expect(node.call("PATCH", f"/v1/vms/{made.vm['id']}", {"name": "x"}, "c", bearer(small)), 200)
+        capped = self.expect(node.call("PATCH", f"/v1/vms/{made.vm['id']}", {"name": "y"}, "d", bearer(small)), 429)
+        self.assertEqual(capped.code, "too_many_keys")
+        quota = json.loads(self.cli(node, "quota", "--json", token=small).stdout)
+        self.assertEqual((quota["project"], quota["limit"]["vms"], quota["used"]["vms"], quota["used"]["keys"]),
+                         ("small", 1, 1, 2))
+        # What gives keys and machines back is never held up.
+        self.expect(node.call("DELETE", f"/v1/vms/{made.vm['id']}", None, "e", bearer(small) | wait), 200)
 
     def test_a_refused_caller_need_not_send_its_body(self):
         node = self.node(auth={"tokens": "required"})
