@@ -144,7 +144,9 @@ TEST_F(JsonOfTest, TheRestIsAsTheContractSays) {
   report.problem = "does not answer";
   EXPECT_THAT(contract_.Violations("ReconcileReport", JsonOf(report)), IsEmpty());
   const Capabilities capabilities{
-      .version = "0.1.0", .retention = {}, .quotas = service::Quotas({{1, 2, 3, 4}, 5})};
+      .version = "0.1.0",
+      .retention = {},
+      .quotas = service::Quotas(service::ProjectQuota{{1, 2, 3, 4}, 5})};
   const json::object shown = JsonOf(capabilities, {{"web"}}, {1, 1, 1, 1});
   EXPECT_EQ(shown.at("project"), "web");
   EXPECT_EQ(shown.at("role"), "admin");
