@@ -4,7 +4,6 @@
 
 #include "app/client_token.h"
 #include "app/duration.h"
-#include "client/url.h"
 #include "model/limits.h"
 
 namespace vmonce::app {
@@ -13,35 +12,47 @@ namespace {
 namespace limits = model::limits;
 
 struct RawGlobals {
-  std::string url, output = "table", timeout, token_file;
+  ClientFlags flags;
+  std::string timeout, token_file;
   bool is_json_line = false;
 };
 
 // The flags of the program itself, accepted before and after the subcommand's name.
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
-  app.add_option("--url", raw.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
   app.add_option("--token-file", raw.token_file,
                  "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)");
-  app.add_option("-o,--output", raw.output, "table (default), json, jsonl, yaml or name");
+  app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
                  "End the waiting after this long (30s, 5m), never the operation");
 }
 
+std::string JoinMistakes(const std::vector<ConfigMistake>& mistakes) {
+  std::string text;
+  for (const ConfigMistake& mistake : mistakes) {
+    text += (text.empty() ? "" : "\n       ") + mistake.Format();
+  }
+  return text;
+}
+
 Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
+  if (!raw.flags.output.empty() && !ParseOutputFormat(raw.flags.output)) {
+    return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
+  }
+  auto settings = ReadClientSettings(raw.flags, environment);
+  if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
-  const std::string url =
-      raw.url.empty() ? environment("VMONCE_URL").value_or(std::string(kDefaultUrl)) : raw.url;
-  auto normal = client::NormaliseBaseUrl(url);
-  if (!normal) return Context(raw.url.empty() ? "VMONCE_URL" : "--url", normal.error());
-  globals.url = std::move(*normal);
+  globals.url = std::move(settings->url);
   auto token = FindToken(globals.url, raw.token_file, environment);
   if (!token) return std::unexpected(std::move(token.error()));
   globals.token = std::move(*token);
-  const auto format = ParseOutputFormat(raw.output);
-  if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
-  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;
+  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
+  globals.explanation = std::move(settings->explanation);
+  if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
+  if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -67,6 +78,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddWait(app, chosen);
   AddToken(app, chosen);
   AddQuota(app, chosen);
+  AddConfig(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {

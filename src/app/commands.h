@@ -27,5 +27,6 @@ void AddReconcile(CLI::App& app, ClientCommand& chosen);
 void AddWait(CLI::App& app, ClientCommand& chosen);
 void AddQuota(CLI::App& app, ClientCommand& chosen);
 void AddToken(CLI::App& app, ClientCommand& chosen);
+void AddConfig(CLI::App& app, ClientCommand& chosen);  // show, check
 
 }  // namespace vmonce::app

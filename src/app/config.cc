@@ -253,6 +253,20 @@ bool Config::AreTokensAlwaysRequired() const {
   return auth.tokens == "required" || !IsLoopbackAddress(server.address);
 }
 
+std::string MaskSecret(const ConfigValue& value) {
+  constexpr std::string_view kMask = "***";
+  for (const std::string_view word : {"secret", "password", "token"}) {
+    if (value.name.ends_with(word) && !value.value.empty()) return std::string(kMask);
+  }
+  const std::size_t scheme = value.value.find("://");
+  if (scheme == std::string::npos) return value.value;
+  const std::size_t end = value.value.find_first_of("/?#", scheme + 3);
+  const std::size_t at = value.value.substr(0, end).rfind('@');
+  const std::size_t colon = value.value.find(':', scheme + 3);
+  if (at == std::string::npos || colon == std::string::npos || colon > at) return value.value;
+  return fmt::format("{}{}{}", value.value.substr(0, colon + 1), kMask, value.value.substr(at));
+}
+
 std::string ConfigMistake::Format() const {
   const std::string place = line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file;
   return fmt::format("{}: {}; {}", place, text, fix);

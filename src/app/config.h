@@ -111,6 +111,9 @@ struct ConfigValue {
   bool operator==(const ConfigValue&) const = default;
 };
 
+// What may be shown of it: a password in a URI, and whatever a key's name calls a secret, is "***".
+std::string MaskSecret(const ConfigValue& value);
+
 struct Config {
   ServerConfig server;
   AuthConfig auth;

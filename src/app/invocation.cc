@@ -76,10 +76,7 @@ std::string NewKey(const World& world) {
 }
 
 std::string CommandHint(const Invocation& run, std::string_view command) {
-  const bool is_default =
-      run.globals.url == run.world.environment("VMONCE_URL").value_or(std::string(kDefaultUrl));
-  return is_default ? fmt::format("vmonce {}", command)
-                    : fmt::format("vmonce --url {} {}", run.globals.url, command);
+  return fmt::format("vmonce {}{}", run.globals.reach, command);
 }
 
 ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallResult& result) {

@@ -35,8 +35,7 @@ std::unexpected<model::Problem> NotAnObject() {
 Parsed<json::value> ParseJsonBody(const http::Request& request) {
   if (request.body.empty()) return json::value();
   Result<json::value> body = ParseStrictJson(request.body);
-  if (!body)
-    return Refuse("invalid_json", "The body is not acceptable JSON: " + body.error().detail);
+  if (!body) return Refuse("invalid_json", "The body is " + body.error().detail);
   if (!body->is_object()) return NotAnObject();
   return std::move(*body);
 }
