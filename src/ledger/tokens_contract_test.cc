@@ -1,5 +1,6 @@
 // Tokens, and how many keys a project has.
 #include "ledger/contract_world.h"
+#include "ledger/counters.h"
 #include "ledger/migrate.h"
 #include "model/auth_limits.h"
 #include "ports/token_store.h"
