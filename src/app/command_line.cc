@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client_tls.h"
 #include "app/client_token.h"
 #include "app/duration.h"
 #include "model/limits.h"
@@ -14,6 +15,7 @@ namespace limits = model::limits;
 struct RawGlobals {
   ClientFlags flags;
   std::string timeout, token_file;
+  ClientTlsFlags tls;
   bool is_json_line = false;
 };
 
@@ -24,6 +26,11 @@ void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
   app.add_option("--token-file", raw.token_file,
                  "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)");
+  app.add_option("--cacert", raw.tls.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)");
+  app.add_option("--client-cert", raw.tls.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)");
+  app.add_option("--client-key", raw.tls.client_key, "File of its key (VMONCE_CLIENT_KEY)");
   app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
@@ -49,6 +56,9 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto token = FindToken(globals.url, raw.token_file, environment);
   if (!token) return std::unexpected(std::move(token.error()));
   globals.token = std::move(*token);
+  auto tls = ReadClientTls(raw.tls, environment);
+  if (!tls) return std::unexpected(tls.error());
+  globals.tls = std::move(*tls);
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
   globals.explanation = std::move(settings->explanation);
   if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
@@ -88,6 +98,8 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--config,-c", flags->config_path, "Configuration file");
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false);
+  command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
+                    "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 

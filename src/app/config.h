@@ -25,10 +25,20 @@ namespace vmonce::app {
 inline constexpr std::string_view kDefaultConfigPath = "/etc/vmonce/vmonce.toml";
 
 struct ServerConfig {
-  std::string address = "127.0.0.1";       // A loopback address; IPv6 without brackets.
+  std::string address = "127.0.0.1";       // An IP address; IPv6 without brackets.
+  bool is_loopback = true;                 // Whether only this machine reaches that address.
   std::uint16_t port = 8080;               // 0: a free one.
   std::vector<std::string> allowed_hosts;  // Beside the loopback names; lower case, no port.
+  std::string tls_cert;                    // Absolute; "" with tls_key: everything in clear.
+  std::string tls_key;
+  std::string client_ca;  // Absolute; "": clients are asked for no certificate.
+  bool is_client_cert_required = true;
+  bool behind_tls_proxy = false;
 
+  bool HasTls() const { return !tls_cert.empty(); }
+  // Whether others than this machine's own users may reach it: then every caller must prove who it
+  // is.
+  bool IsExposed() const { return !is_loopback || behind_tls_proxy; }
   bool operator==(const ServerConfig&) const = default;
 };
 

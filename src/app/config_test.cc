@@ -302,8 +302,11 @@ TEST_F(ConfigTest, TokensAreAlwaysRequiredWhereItSaysSo) {
   EXPECT_FALSE(Read("").AreTokensAlwaysRequired());
   EXPECT_TRUE(Read("[auth]\ntokens = \"required\"").AreTokensAlwaysRequired());
   Config beyond = Read("");
-  beyond.server.address = "192.0.2.1";
+  beyond.server.is_loopback = false;
   EXPECT_TRUE(beyond.AreTokensAlwaysRequired());
+  Config proxied = Read("");
+  proxied.server.behind_tls_proxy = true;
+  EXPECT_TRUE(proxied.AreTokensAlwaysRequired());
 }
 
 }  // namespace

@@ -23,6 +23,13 @@ ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const Call
                                run.client.base_url(), result.tries,
                                result.tries == 1 ? "try" : "tries", cause));
   if (result.error->code == ErrorCode::kInvalid) return ExitCode::kFailed;
+  if (result.error->code == ErrorCode::kRefused) {
+    run.messages.Say(
+        "  repair: name the file of the authority that made the server's certificate with --cacert "
+        "or VMONCE_CACERT, use a name or address of that certificate in --url, and, where the "
+        "server asks for one, show your own with --client-cert and --client-key");
+    return ExitCode::kUnreachable;
+  }
   run.messages.Say(
       "  repair: start it with `vmonce serve`, or name another server with --url or VMONCE_URL");
   return ExitCode::kUnreachable;
@@ -140,7 +147,10 @@ std::string RepairOf(std::string_view code) {
       {"ledger_behind",
        "an older ledger was restored; its operator must rebuild it before it takes requests"},
       {"conflict", "something that is not vmonce's stands in the way on the host; remove it there"},
-      {"host_not_allowed", "reach the server by the address it listens on, 127.0.0.1 by default"},
+      {"host_not_allowed",
+       "reach the server by the address it listens on, or have the name added to [server] "
+       "allowed_hosts of its configuration"},
+      {"tls_required", "write https:// in --url"},
       {"console_not_ready", "wait until the VM has been started"},
       {"http_404", "this server is not vmonce, or is an older one; check --url"},
   };

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "client/curl_transport.h"
 #include "client/retrying_client.h"
 #include "client/transport.h"
 
@@ -35,6 +36,7 @@ struct Globals {
   std::string token;             // "" for none.
   std::string reach;  // The flags that led to this server, to be repeated in hints: "--url X ".
   std::vector<ConfigValue> explanation;  // Where the client's settings came from.
+  client::TlsIdentity tls{};
   OutputFormat format = OutputFormat::kTable;
   std::optional<Milliseconds> timeout;  // Ends the waiting, never the operation.
 };

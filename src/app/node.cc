@@ -1,6 +1,7 @@
 #include "app/node.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "app/metrics.h"
 #include "app/observers.h"
 #include "app/service_metrics.h"
+#include "base/rfc3339.h"
 #include "base/seal.h"
 #include "engine/periodic.h"
 #include "engine/worker_pool.h"
@@ -16,6 +18,7 @@
 #include "hypervisor/factory.h"
 #include "ledger/sqlite_ledger.h"
 #include "model/auth_limits.h"
+#include "model/http_limits.h"
 #include "service/authenticator.h"
 #include "service/capacity.h"
 #include "service/intake.h"
@@ -32,6 +35,21 @@ namespace {
 namespace limits = model::limits;
 
 model::ReplicaId NewReplicaId(Random& random) { return {fmt::format("r-{:016x}", random.Next())}; }
+
+std::optional<http::TlsFiles> TlsFilesOf(const ServerConfig& server) {
+  if (!server.HasTls()) return std::nullopt;
+  return http::TlsFiles{server.tls_cert, server.tls_key, server.client_ca,
+                        server.is_client_cert_required};
+}
+
+// A process that may open few files serves few connections, and keeps some files for the ledger,
+// libvirt and guests: running out of them there would be worse than a 503.
+std::size_t ConnectionsThatFit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return limits::kHttpConnections;
+  const std::size_t kept = std::min<std::size_t>(limits::kHttpFilesKept, files.rlim_cur / 2);
+  return std::min<std::size_t>(limits::kHttpConnections, files.rlim_cur - kept);
+}
 
 Status MakeStateDirectory(const std::string& dir) {
   std::error_code error;
@@ -249,6 +267,7 @@ http::Router Node::Parts::Routes() {
                       rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
+                        scrape->UpdateHttp(*server);
                         scrape->Update();
                         return meters->metrics.Render();
                       },
@@ -268,7 +287,13 @@ http::ServerOptions Node::Parts::HttpOptions() const {
   for (const std::string& name : config.server.allowed_hosts) options.allowed_hosts.push_back(name);
   options.max_header_bytes = limits::kHeaderBytes;
   options.max_body_bytes = limits::kBodyBytes;
-  options.max_connections = limits::kHttpConnections;
+  options.max_connections = ConnectionsThatFit();
+  // Everybody comes from a proxy's one address.
+  options.max_connections_per_address =
+      config.server.behind_tls_proxy ? 0 : limits::kHttpConnectionsPerAddress;
+  options.max_handshakes = limits::kHttpHandshakes;
+  options.handshake_timeout = limits::kHttpHandshakeTimeout;
+  options.tls = TlsFilesOf(config.server);
   options.header_timeout = limits::kHttpHeaderTimeout;
   options.body_timeout = limits::kHttpBodyTimeout;
   options.idle_timeout = limits::kHttpIdleTimeout;
@@ -309,6 +334,10 @@ Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Node::~Node() = default;
 
 Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) {
+  if (const std::optional<http::TlsFiles> files = TlsFilesOf(config.server)) {
+    const auto loaded = http::TlsContext::Load(*files, doors.clock.Now());
+    if (!loaded) return std::unexpected(loaded.error());
+  }
   if (const Status made = MakeStateDirectory(config.state.dir); !made) {
     return std::unexpected(made.error());
   }
@@ -368,6 +397,7 @@ Status Node::Start() {
     return std::unexpected(std::move(error));
   }
   parts_->StartThreads();
+  TellCertificate();
   return {};
 }
 
@@ -377,11 +407,30 @@ bool Node::Stop() {
                               [](const hypervisor::HostThreads* door) { return door->AnyOut(); });
 }
 
+void Node::ReloadTls() {
+  Logger& logger = parts_->doors.logger;
+  const Status reloaded = parts_->server->ReloadTls();
+  if (!reloaded) {
+    logger.Error("tls_not_reloaded", {{"cause", reloaded.error().detail},
+                                      {"effect", "the certificate from before stays in use"}});
+    return;
+  }
+  TellCertificate();
+}
+
+void Node::TellCertificate() {
+  const std::optional<Time> expires = parts_->server->CertificateExpires();
+  if (!expires) return;
+  const bool is_soon = *expires < parts_->doors.clock.Now() + limits::kCertificateWarning;
+  parts_->doors.logger.Write(is_soon ? LogLevel::kWarning : LogLevel::kInfo, "tls_certificate",
+                             {{"expires", FormatRfc3339(*expires)}});
+}
+
 std::string Node::Url() const {
   const std::string& address = parts_->config.server.address;
   const bool is_ipv6 = address.contains(':');
-  return fmt::format("http://{}{}{}:{}", is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "",
-                     parts_->server->port());
+  return fmt::format("{}://{}{}{}:{}", parts_->config.server.HasTls() ? "https" : "http",
+                     is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "", parts_->server->port());
 }
 
 std::string Node::LedgerId() const { return parts_->ledger->Id().value; }

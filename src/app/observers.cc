@@ -34,6 +34,22 @@ void Scrape::Update() {
   UpdateReconciler();
 }
 
+void Scrape::UpdateHttp(const http::Server& server) {
+  MonitorLock lock(*monitor_);
+  const http::ConnectionCounts counts = server.Counts();
+  metrics_.HttpConnections().Set(static_cast<double>(counts.open));
+  const std::pair<const char*, std::uint64_t> ended[] = {{"refused", counts.refused},
+                                                         {"evicted", counts.evicted},
+                                                         {"handshake", counts.failed_handshakes}};
+  for (const auto& [reason, count] : ended) {
+    std::uint64_t& closed = closed_[reason];
+    metrics_.HttpConnectionsClosed(reason).Add(count - closed);
+    closed = count;
+  }
+  const std::optional<Time> expires = server.CertificateExpires();
+  if (expires) metrics_.CertificateExpiry().Set(static_cast<double>(ToUnixMs(*expires)) / 1000);
+}
+
 void Scrape::UpdateLedger() {
   const Result<ports::LedgerTotals> totals = ledger_.Totals();
   if (!totals) return;

@@ -7,6 +7,7 @@
 #include "app/service_metrics.h"
 #include "base/clock.h"
 #include "engine/observer.h"
+#include "http/server.h"
 #include "ports/ledger.h"
 #include "service/reconciler.h"
 #include "service/vm_service.h"
@@ -43,6 +44,8 @@ class Scrape {
         monitor_(threads.NewMonitor()) {}
 
   void Update();
+  // What the server tells of itself; before Update().
+  void UpdateHttp(const http::Server& server);
 
  private:
   void UpdateLedger();
@@ -56,6 +59,7 @@ class Scrape {
   // What was counted up to the last scrape.
   std::map<std::string, std::int64_t> counted_ GUARDED_BY(*monitor_);
   std::map<std::string, std::int64_t> acted_ GUARDED_BY(*monitor_);
+  std::map<std::string, std::uint64_t> closed_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::app

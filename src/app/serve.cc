@@ -29,15 +29,28 @@ void RaiseOpenFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Blocked before any thread is made, so that all inherit it and only WaitForEnd() takes them.
-sigset_t BlockEndSignals() {
+// Blocked before any thread is made, so that all inherit it and only ServeUntilTold() takes them.
+sigset_t BlockSignals() {
   sigset_t signals{};
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
+}
+
+// The signal that ends it. SIGHUP does when it says that the terminal is gone.
+int ServeUntilTold(const sigset_t& signals, Node& node) {
+  const bool has_terminal = isatty(STDERR_FILENO) == 1;
+  for (;;) {
+    int received = 0;
+    sigwait(&signals, &received);
+    const bool is_hung_up = has_terminal && isatty(STDERR_FILENO) == 0;
+    if (received != SIGHUP || is_hung_up) return received;
+    node.ReloadTls();
+  }
 }
 
 int Refuse(const Error& error) {
@@ -50,7 +63,9 @@ int Refuse(const Error& error) {
 int RunServe(const ServeFlags& flags) {
   const std::optional<std::string> path =
       flags.config_path.empty() ? std::nullopt : std::optional(flags.config_path);
-  const auto config = ReadConfig(path, flags.overrides, &Environment);
+  std::vector<std::string> overrides = flags.overrides;
+  if (flags.behind_tls_proxy) overrides.emplace_back("server.behind_tls_proxy=true");
+  const auto config = ReadConfig(path, overrides, &Environment);
   if (!config) {
     for (const ConfigMistake& mistake : config.error()) {
       std::fprintf(stderr, "%s\n", mistake.Format().c_str());
@@ -58,7 +73,7 @@ int RunServe(const ServeFlags& flags) {
     return kUsage;
   }
   RaiseOpenFiles();
-  const sigset_t signals = BlockEndSignals();
+  const sigset_t signals = BlockSignals();
 
   const auto clock = NewSystemClock();
   const auto random = NewSystemRandom();
@@ -72,9 +87,7 @@ int RunServe(const ServeFlags& flags) {
       "serving",
       {{"url", (*node)->Url()}, {"ledger", (*node)->LedgerId()}, {"state", config->state.dir}});
 
-  int received = 0;
-  sigwait(&signals, &received);
-  logger->Info("stopping", {{"signal", received}});
+  logger->Info("stopping", {{"signal", ServeUntilTold(signals, **node)}});
   const bool is_clean = (*node)->Stop();
   logger->Info("stopped", {{"is_clean", is_clean}});
   // A call to a hung hypervisor cannot be ended, and owns what it touches until the process does.

@@ -57,6 +57,21 @@ Histogram& ServiceMetrics::HypervisorCallDuration(std::string_view call,
                                {{"call", std::string(call)}, {"outcome", std::string(outcome)}});
 }
 
+Gauge& ServiceMetrics::HttpConnections() const {
+  return metrics_.NewGauge("vmonce_http_connections", "Connections that are open.", {});
+}
+
+Counter& ServiceMetrics::HttpConnectionsClosed(std::string_view reason) const {
+  return metrics_.NewCounter("vmonce_http_connections_closed_total",
+                             "Connections that were ended instead of being served.",
+                             {{"reason", std::string(reason)}});
+}
+
+Gauge& ServiceMetrics::CertificateExpiry() const {
+  return metrics_.NewGauge("vmonce_tls_certificate_expiry_timestamp_seconds",
+                           "When the certificate in use ends, in Unix time.", {});
+}
+
 Histogram& ServiceMetrics::HttpRequestDuration(std::string_view route) const {
   return metrics_.NewHistogram("vmonce_http_request_duration_seconds",
                                "From a whole request to its answer.",

@@ -34,6 +34,11 @@ class ServiceMetrics {
   // `action`: missing, found, made_due, quarantined, removed, alarmed.
   Counter& ReconcileActions(std::string_view action) const;
   Histogram& HypervisorCallDuration(std::string_view call, std::string_view outcome) const;
+  Gauge& HttpConnections() const;
+  // `reason`: refused (no room), evicted (owed a request for too long), handshake (TLS failed).
+  Counter& HttpConnectionsClosed(std::string_view reason) const;
+  // Unix time in seconds; only where TLS is spoken.
+  Gauge& CertificateExpiry() const;
   // `route` is the template, such as "/v1/vms/{id}".
   Histogram& HttpRequestDuration(std::string_view route) const;
 

@@ -197,8 +197,9 @@ TEST(QuoteKey, EscapesWhatAStructuredStringEscapes) {
 TEST(Url, IsNormalisedSoThatOneServerHasOneSpelling) {
   EXPECT_EQ(NormaliseBaseUrl("http://a:8080/"), "http://a:8080");
   EXPECT_EQ(NormaliseBaseUrl("http://a/prefix//"), "http://a/prefix");
-  for (const auto* bad : {"", "a:8080", "https://a", "http://", "http:///x", "http://u@a",
-                          "http://a?x", "http://a b"}) {
+  EXPECT_EQ(NormaliseBaseUrl("https://a:8443//"), "https://a:8443");
+  for (const auto* bad : {"", "a:8080", "ftp://a", "https://", "https:///x", "http://", "http:///x",
+                          "http://u@a", "http://a?x", "http://a b"}) {
     EXPECT_FALSE(NormaliseBaseUrl(bad)) << bad;
   }
   EXPECT_EQ(JoinUrl("http://a", "/v1/vms", {{"label", "a=b c"}, {"limit", "5"}}),

@@ -17,6 +17,7 @@ constexpr bool kNotThisKey = false;
 // By status. docs/problems.md says in the same order what each one means to a caller.
 constexpr ProblemKind kKinds[] = {
     {"bad_request", 400, "The request is not well-formed HTTP", kNoRetry, kSameKey},
+    {"tls_required", 400, "This port speaks TLS", kNoRetry, kSameKey},
     {"invalid_json", 400, "The body is not acceptable JSON", kNoRetry, kSameKey},
     {"invalid_request", 400, "The request does not fit the schema", kNoRetry, kSameKey},
     {"idempotency_key_required", 400, "An Idempotency-Key is required", kNoRetry, kNotThisKey},

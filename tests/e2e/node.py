@@ -108,6 +108,7 @@ atexit.register(shutil.rmtree, _abilities, ignore_errors=True)
 class Node:
     """One state directory and, while it runs, the process that serves it. real: the embedded QEMU driver, else a
     simulated host whose machines survive in files and whose every call takes latency_ms."""
+    command_prefix = ()
 
     def __init__(self, real=False, latency_ms=0, **sections):
         # Sockets below the embedded root have short names only.
@@ -159,7 +160,8 @@ class Node:
         self.write_config()
         self.log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BIN, "serve", "--config", self.config_path], stdin=subprocess.DEVNULL,
+        command = [*self.command_prefix, BIN, "serve", "--config", self.config_path]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log, start_new_session=True)
         log.close()
 
@@ -175,7 +177,7 @@ class Node:
     def _said_port(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log_text()}")
-        found = re.search(r'"event":"serving","url":"http://[^"]*:(\d+)"', self.log_text(self.log_start))
+        found = re.search(r'"event":"serving","url":"https?://[^"]*:(\d+)"', self.log_text(self.log_start))
         return int(found.group(1)) if found else None
 
     @property
@@ -218,6 +220,9 @@ class Node:
 
     # ---- HTTP
 
+    def connect(self, timeout):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
     def call(self, method, path, body=None, key=None, headers=(), timeout=90):
         """One exchange. body: bytes as they are, or anything to be written as JSON. key: as it stands in the header."""
         sent = dict(headers)
@@ -227,7 +232,7 @@ class Node:
             body = json.dumps(body).encode()
         if method not in ("GET", "HEAD"):
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             connection.request(method, path, body, {name: value for name, value in sent.items() if value is not None})
             response = connection.getresponse()
