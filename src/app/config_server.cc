@@ -112,17 +112,9 @@ void ReadTls(ConfigTableReader& table, ServerConfig& server) {
   }
 }
 
-// Until callers can prove who they are, nobody else may reach the service.
-constexpr bool kHasTokens = false;
-
 void CheckExposure(ConfigTableReader& table, const ServerConfig& server) {
-  if (!kHasTokens && server.IsExposed()) {
-    table.Mistake(server.is_loopback ? "behind_tls_proxy" : "listen",
-                  "other machines would reach the service, and this version has no tokens by which "
-                  "it would know its callers",
-                  "listen on \"127.0.0.1:8080\" without a proxy, and reach it by ssh -L");
-    return;
-  }
+  // Whoever is reached from other machines asks for tokens besides:
+  // Config::AreTokensAlwaysRequired().
   if (server.is_loopback || server.HasTls() || server.behind_tls_proxy) return;
   table.Mistake(
       "listen",
