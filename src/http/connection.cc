@@ -234,7 +234,7 @@ std::optional<Connection::Read> Connection::BeginBody() {
   Enter(Phase::kBody);
   if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
   Dispatcher::Plan plan = state_.dispatcher.Decide(parser_.request(), Arrival());
-  if (plan.refusal) {
+  if (plan.answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
     AppendResponse(std::move(*answer_), false);
@@ -303,8 +303,8 @@ void Connection::StartRequest() {
   answer_.reset();
   Dispatcher::Plan plan = state_.dispatcher.Decide(request, Arrival());
   route_label_ = plan.route_label;
-  if (plan.refusal) {
-    answer_ = std::move(plan.refusal);
+  if (plan.answer) {
+    answer_ = std::move(plan.answer);
     return;
   }
   Responder responder(state_.loop, Exchange{id_, request_number_});
