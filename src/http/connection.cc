@@ -236,7 +236,7 @@ std::optional<Connection::Read> Connection::BeginBody() {
   parser_.request().remote_address = remote_address_;
   // What is refused anyhow needs no body, and takes no room that others need for theirs.
   plan_ = state_.dispatcher.Decide(parser_.request(), Arrival());
-  if (plan_->refusal) {
+  if (plan_->answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
     AppendResponse(std::move(*answer_), false);
@@ -307,8 +307,8 @@ void Connection::StartRequest() {
   Dispatcher::Plan plan = plan_ ? std::move(*plan_) : state_.dispatcher.Decide(request, Arrival());
   plan_.reset();
   route_label_ = plan.route_label;
-  if (plan.refusal) {
-    answer_ = std::move(plan.refusal);
+  if (plan.answer) {
+    answer_ = std::move(plan.answer);
     return;
   }
   Responder responder(state_.loop, Exchange{id_, request_number_});

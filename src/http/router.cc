@@ -56,7 +56,7 @@ const Node* Descend(const Node& node, std::span<const std::string_view> segments
 }
 
 std::string AllowList(const std::vector<const Route*>& routes) {
-  std::set<std::string> methods;
+  std::set<std::string> methods{"OPTIONS"};
   for (const Route* route : routes) {
     methods.insert(route->method);
     if (route->method == "GET") methods.insert("HEAD");

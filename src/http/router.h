@@ -46,7 +46,8 @@ class Router {
   struct Match {
     // Null when nothing serves the path (then `allow` is empty) or not by that method.
     const Route* route = nullptr;
-    // "GET, HEAD, POST": what the path serves.
+    // "GET, HEAD, OPTIONS, POST": what the path serves. OPTIONS itself has no route: a dispatcher
+    // answers it from this.
     std::string allow;
   };
   // Fills request.path_params. A literal goes before a parameter. A parameter never matches an

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -28,6 +29,8 @@ class TlsClient final {
 
   TlsClient(std::uint16_t port, const Wish& wish)
       : context_(SSL_CTX_new(TLS_client_method())), raw_(port) {
+    // OpenSSL writes without MSG_NOSIGNAL.
+    ::signal(SIGPIPE, SIG_IGN);
     const timeval patience{RawClient::kPatienceMs / 1000, 0};
     setsockopt(raw_.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     SSL_CTX_set_max_proto_version(context_.get(), wish.max_version);

@@ -50,7 +50,7 @@ constexpr ProblemKind kKinds[] = {
     {"host_not_allowed", 421, "This host name is not served", kNoRetry, kSameKey},
     {"idempotency_key_reused", 422, "The key was used for another request", kNoRetry, kNotThisKey},
     {"rate_limited", 429, "Too many requests", kRetry, kSameKey},
-    {"too_many_keys", 429, "The project remembers too many keys", kNoRetry, kSameKey},
+    {"too_many_keys", 429, "The project remembers too many keys", kRetry, kSameKey},
     {"header_too_large", 431, "The header is too large", kNoRetry, kSameKey},
     {"internal", 500, "The service failed to answer", kRetry, kSameKey},
     {"transfer_coding_unsupported", 501, "The transfer coding is not supported", kNoRetry,

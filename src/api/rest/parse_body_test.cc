@@ -246,6 +246,7 @@ TEST_F(ParseBodyTest, RefusesACreateWithoutAUsableHead) {
 
 TEST_F(ParseBodyTest, AChangeNeedsNeitherKeyNorBody) {
   http::Request request;
+  request.principal = Post("").principal;
   request.method = "DELETE";
   request.path_params = {{"id", "01890A5D-AC96-774B-BCCE-B302099A8057"}};
   request.headers.Add("If-Match", "\"4\"");
