@@ -76,6 +76,10 @@ class Auth(E2eTest):
         node.start()
         self.expect(node.call("GET", "/v1/vms", headers=bearer(web)), 401)
 
+    def test_who_is_reached_from_elsewhere_asks_for_tokens(self):
+        node = self.node(server={"listen": "127.0.0.1:0", "behind_tls_proxy": True})
+        self.expect(node.call("GET", "/v1/vms"), 401, "unauthenticated")
+
     # report 62, report 64, report 65
     def test_a_key_belongs_to_the_project_and_not_to_the_token(self):
         node = self.node()
