@@ -161,7 +161,7 @@ service::Outcome World::Create(const std::string& key, const std::string& name, 
 
 service::Outcome World::Create(const std::string& key, const model::CreateIntent& intent) {
   service::CreateRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   request.asked.key = model::IdempotencyKey{key};
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms";
@@ -186,7 +186,7 @@ service::Outcome World::AnswerTo(const std::function<void(service::Done)>& ask) 
 service::Outcome World::Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
                                std::optional<std::string> key) {
   service::ChangeRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   if (key) request.asked.key = model::IdempotencyKey{*key};
   request.asked.request.method = "POST";
   request.asked.request.route = fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
@@ -204,7 +204,7 @@ service::Outcome World::Change(service::ChangeRequest request) {
 
 service::Outcome World::ForceStop(const model::VmId& vm) {
   service::ChangeRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms/" + ToString(vm) + "/stop";
   request.asked.redacted = request.asked.request;
@@ -217,7 +217,7 @@ service::Outcome World::ForceStop(const model::VmId& vm) {
 
 service::Outcome World::Cancel(const model::OperationId& operation) {
   service::Asked asked;
-  asked.caller.project = model::ProjectId{"default"};
+  asked.caller.project = project_;
   asked.request.method = "POST";
   asked.request.route = "/v1/operations/" + ToString(operation) + "/cancel";
   asked.redacted = asked.request;

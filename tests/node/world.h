@@ -127,6 +127,8 @@ class World {
   workflows::ReconcileReport Reconcile();
   void Advance(Milliseconds by) { clock_.Advance(by); }
   void SetQuota(const model::Resources& quota);
+  // Whose requests follow.
+  void SetProject(const std::string& name) { project_ = {name}; }
 
   model::Vm VmRow(const model::VmId& id);
   model::Operation OperationRow(const model::OperationId& id);
@@ -156,6 +158,7 @@ class World {
   std::unique_ptr<Threads> threads_;
   std::unique_ptr<Logger> logger_;
   model::Resources quota_;
+  model::ProjectId project_{"default"};
   CrashPoint crash_;
   std::shared_ptr<ChosenFaults> faults_;
   std::shared_ptr<hypervisor::SimulatedHost> host_;
