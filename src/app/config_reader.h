@@ -101,6 +101,8 @@ class ConfigTableReader {
   // Where the key's value stands; the table's place when it is absent.
   ConfigOrigin At(std::string_view key) const;
 
+  // Says that somebody else reads the key.
+  void Known(std::string_view key) { known_.push_back(key); }
   // Reports the keys that nobody asked for.
   void Finish();
 

@@ -83,10 +83,7 @@ std::string NewKey(const World& world) {
 }
 
 std::string CommandHint(const Invocation& run, std::string_view command) {
-  const bool is_default =
-      run.globals.url == run.world.environment("VMONCE_URL").value_or(std::string(kDefaultUrl));
-  return is_default ? fmt::format("vmonce {}", command)
-                    : fmt::format("vmonce --url {} {}", run.globals.url, command);
+  return fmt::format("vmonce {}{}", run.globals.reach, command);
 }
 
 ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallResult& result) {
@@ -139,6 +136,11 @@ std::string RepairOf(std::string_view code) {
        "`vmonce hosts` shows what is free; ask for less or delete a VM, then repeat with the same "
        "key"},
       {"quota_exceeded", "delete a VM or ask for a larger quota, then repeat with the same key"},
+      {"too_many_keys", "delete VMs that are no longer needed, or ask for a larger quota"},
+      {"unauthenticated",
+       "set VMONCE_TOKEN, or put the token into a file and name it with --token-file; an operator "
+       "makes one with `vmonce token create`"},
+      {"forbidden", "use a token with the role that is named above"},
       {"hypervisor_refused", "the host cannot run this VM; change the request and use a new key"},
       {"hypervisor_unavailable",
        "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},

@@ -17,11 +17,14 @@
 #include "http/server.h"
 #include "hypervisor/factory.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/auth_limits.h"
 #include "model/http_limits.h"
+#include "service/authenticator.h"
 #include "service/capacity.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
 #include "workflows/workflows.h"
@@ -76,6 +79,17 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 
 namespace {
 
+service::Quotas QuotasOf(const Config& config) {
+  const auto quota_of = [](const QuotaConfig& quota) {
+    return service::ProjectQuota{quota.amounts, quota.keys};
+  };
+  std::map<model::ProjectId, service::ProjectQuota> named;
+  for (const ProjectConfig& project : config.projects) {
+    named.emplace(project.name, quota_of(project.quota));
+  }
+  return service::Quotas(quota_of(config.quota), std::move(named));
+}
+
 struct Meters {
   explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
   PrometheusMetrics metrics;
@@ -89,8 +103,8 @@ double Seconds(std::chrono::nanoseconds duration) {
 }  // namespace
 
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
-        std::string key);
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+        std::unique_ptr<ledger::SqliteLedger> l, std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
@@ -106,8 +120,10 @@ struct Node::Parts {
   NodeDoors doors;
   const model::ReplicaId replica;
   std::unique_ptr<Meters> meters;
-  std::unique_ptr<ports::Ledger> ledger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
   Sealer sealer;
+  service::Authenticator authenticator;
+  service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
   workflows::WorkflowParts workflow_parts;
@@ -127,18 +143,21 @@ struct Node::Parts {
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
 
 Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
-                   std::unique_ptr<ports::Ledger> l, std::string key)
+                   std::unique_ptr<ledger::SqliteLedger> l, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
       meters(std::move(m)),
       ledger(std::move(l)),
       sealer(std::move(key), d.random),
+      authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
+      tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
                      sealer,   d.clock,
@@ -176,7 +195,7 @@ void Node::Parts::Wire() {
                             doors.random, doors.threads, doors.logger,
                             [this] { return capacity.Total(); }, replica,
                             [this] { return Closed(); }},
-      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+      service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
       workflow_parts, doors.threads, doors.logger,
@@ -196,6 +215,14 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  token_refresh = std::make_unique<engine::Periodic>(
+      "tokens", limits::kTokenRefresh,
+      [this] {
+        const Status refreshed = authenticator.Refresh();
+        if (refreshed) return;
+        doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
+      },
+      doors.clock, doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -235,8 +262,9 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
-                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+      rest::RestParts{*vms, queries, *reconciler, authenticator, tokens, sealer, doors.clock,
+                      doors.logger, service::Rate{config.auth.rate, config.auth.burst},
+                      rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
                         scrape->UpdateHttp(*server);
@@ -283,6 +311,7 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  token_refresh->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -295,6 +324,7 @@ void Node::Parts::StopWork() {
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();
+  token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -357,6 +387,10 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
 }
 
 Status Node::Start() {
+  // Before anybody can ask.
+  if (const Status read = parts_->authenticator.Refresh(); !read) {
+    return Context("tokens", read.error());
+  }
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";

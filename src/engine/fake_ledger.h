@@ -225,6 +225,7 @@ class FakeLedger final : public ports::Ledger {
     return Through("Hosts", [&]() -> Result<std::vector<model::Host>> { return hosts; });
   }
   std::vector<model::Host> hosts;
+  Result<std::int64_t> LiveKeys(const model::ProjectId&) override { return 0; }
   Result<model::Resources> Usage(const model::ProjectId&) override {
     return Through("Usage", [&]() -> Result<model::Resources> { return usage; });
   }

@@ -191,6 +191,7 @@ Task<bool> Connection::ServeOne() {
 
 Task<Connection::Read> Connection::ReadRequest() {
   parser_.Reset();
+  plan_.reset();
   if (request_number_ > 0) Enter(input_.empty() ? Phase::kIdle : Phase::kHeader);
   if (input_.empty()) input_.Shrink();
   for (;;) {
@@ -232,14 +233,16 @@ std::optional<Connection::Read> Connection::ParseInput() {
 
 std::optional<Connection::Read> Connection::BeginBody() {
   Enter(Phase::kBody);
-  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
-  Dispatcher::Plan plan = state_.dispatcher.Decide(parser_.request(), Arrival());
-  if (plan.answer) {
+  parser_.request().remote_address = remote_address_;
+  // What is refused anyhow needs no body, and takes no room that others need for theirs.
+  plan_ = state_.dispatcher.Decide(parser_.request(), Arrival());
+  if (plan_->answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
     AppendResponse(std::move(*answer_), false);
     return Read::kRefused;
   }
+  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
   output_ += "HTTP/1.1 100 Continue\r\n\r\n";
   return std::nullopt;
 }
@@ -301,7 +304,8 @@ void Connection::StartRequest() {
   started_ = state_.context.clock.Monotonic();
   ++request_number_;
   answer_.reset();
-  Dispatcher::Plan plan = state_.dispatcher.Decide(request, Arrival());
+  Dispatcher::Plan plan = plan_ ? std::move(*plan_) : state_.dispatcher.Decide(request, Arrival());
+  plan_.reset();
   route_label_ = plan.route_label;
   if (plan.answer) {
     answer_ = std::move(plan.answer);

@@ -170,6 +170,8 @@ class Connection final {
   bool is_head_ = false;
   Instant started_{};
   std::size_t held_body_bytes_ = 0;
+  // Decided when the header was whole and the body was not; else when all is there.
+  std::optional<Dispatcher::Plan> plan_;
   std::optional<Response> answer_;
   // Waits for the answer; never expires.
   Timer answer_signal_;

@@ -81,6 +81,7 @@ Dispatcher::Plan Dispatcher::Decide(Request& request, const Arrival& arrival) co
     return plan;
   }
   plan.route = match.route;
+  if (plan.route->admit && !request.principal) plan.answer = plan.route->admit(request);
   return plan;
 }
 

@@ -86,7 +86,8 @@ Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
 void Router::Add(std::string method, std::string path_template, HandlerMode mode, Handler handler) {
-  Add(Route{std::move(method), std::move(path_template), mode, std::move(handler), nullptr});
+  Add(Route{std::move(method), std::move(path_template), mode, std::move(handler), nullptr,
+            nullptr});
 }
 
 void Router::Add(Route route) {

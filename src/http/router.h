@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ struct Route {
   Handler handler;
   // Where only some requests of a route block: decides instead of `mode`, on the io thread.
   std::function<HandlerMode(const Request&)> mode_of;
+  // Whether this request may be served at all, by its header alone: before its body is taken, on
+  // the io thread, and never again once it has set request.principal. A response is the refusal.
+  // Empty: anybody may.
+  std::function<std::optional<Response>(Request&)> admit;
 };
 
 // Filled before it serves, then only read: no locks.

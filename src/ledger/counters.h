@@ -28,11 +28,16 @@ class Counters {
   // `by` operations more (or less) are in that state.
   void Count(model::OperationState state, int by);
 
+  // Records of the project that have a key.
+  std::int64_t LiveKeys(const model::ProjectId& project) { return Row(project).live_keys; }
+  void CountKeys(const model::ProjectId& project, int by);
+
   void Write();
 
  private:
   struct Usage {
     model::Resources used;
+    std::int64_t live_keys = 0;
     bool is_changed = false;
   };
   struct Totals {

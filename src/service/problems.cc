@@ -53,6 +53,11 @@ model::Problem ProblemOf(const ports::Declined& declined) {
           declined.vm_state ? std::string(ToString(*declined.vm_state)) : "unknown";
       return Make("wrong_state", "The VM is " + state + "; this needs another state. " + more);
     }
+    case Reason::kTooManyKeys:
+      return Make("too_many_keys",
+                  "The project has used up its keys: " + more +
+                      ". Nothing happened and this key is not used up. Records go some time after "
+                      "their VMs: delete VMs, or ask the operator for a larger quota.");
     case Reason::kBacklogFull: {
       model::Problem problem = Make("backlog_full", "Too much accepted work waits: " + more +
                                                         ". Send the same request with the same key "

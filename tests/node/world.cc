@@ -80,7 +80,10 @@ struct World::Process {
         service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
                  *world.random_, *world.threads_, *world.logger_,
                  [&world] { return Result<model::Resources>(world.options_.capacity); }, replica},
-                {world.quota_, 1000, std::chrono::seconds(120), {}}),
+                {service::Quotas(service::ProjectQuota{world.quota_}),
+                 1000,
+                 std::chrono::seconds(120),
+                 {}}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
 

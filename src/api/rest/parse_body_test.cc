@@ -18,6 +18,8 @@ class ParseBodyTest : public testing::Test {
  protected:
   static http::Request Post(std::string body) {
     http::Request request;
+    request.principal =
+        std::make_shared<const service::Caller>(service::Caller{model::ProjectId{"default"}});
     request.method = "POST";
     request.host = "localhost";
     request.body = std::move(body);

@@ -22,8 +22,8 @@ Codes Change() {
 
 // Of everything that the gate of protocol section 5 lets through or not.
 Codes Gate() {
-  return {"idempotency_key_reused", "idempotency_key_expired", "backlog_full", "ledger_unavailable",
-          "ledger_behind"};
+  return {"idempotency_key_reused", "idempotency_key_expired", "backlog_full",
+          "too_many_keys",          "ledger_unavailable",      "ledger_behind"};
 }
 
 // How an operation that was waited for may have failed.
@@ -39,6 +39,10 @@ Codes OfVm() {
   return With(With(Change(), Gate()), {"vm_not_found", "precondition_failed", "wrong_state"});
 }
 
+Codes OfTokenCreate() {
+  return With(Change(), {"idempotency_key_reused", "quota_exceeded", "ledger_unavailable"});
+}
+
 Codes OfUpdate() { return With(OfVm(), {"name_taken"}); }
 Codes OfPower() { return With(OfVm(), Failures()); }
 
@@ -49,43 +53,68 @@ std::vector<RouteEntry> AllRoutes() {
   const Codes vm_reads = {"ledger_unavailable", "vm_not_found"};
   const Codes operation_reads = {"ledger_unavailable", "operation_not_found"};
   return {
-      {"POST", "/v1/vms", kInline, &CreateVm, {200, 201, 202}, OfCreate()},
-      {"GET", "/v1/vms", kBlocking, &ListVms, {200}, reads},
-      {"GET", "/v1/vms/{id}", kBlocking, &GetVm, {200, 304}, vm_reads},
-      {"PATCH", "/v1/vms/{id}", kInline, &UpdateVm, {200}, OfUpdate()},
-      {"DELETE", "/v1/vms/{id}", kInline, &DeleteVm, {200, 202}, OfVm()},
-      {"POST", "/v1/vms/{id}/start", kInline, &StartVm, {200, 202}, OfPower()},
-      {"POST", "/v1/vms/{id}/stop", kInline, &StopVm, {200, 202}, OfPower()},
-      {"POST", "/v1/vms/{id}/reboot", kInline, &RebootVm, {200, 202}, OfPower()},
+      {"POST", "/v1/vms", Access::kMember, kInline, &CreateVm, {200, 201, 202}, OfCreate()},
+      {"GET", "/v1/vms", Access::kViewer, kBlocking, &ListVms, {200}, reads},
+      {"GET", "/v1/vms/{id}", Access::kViewer, kBlocking, &GetVm, {200, 304}, vm_reads},
+      {"PATCH", "/v1/vms/{id}", Access::kMember, kInline, &UpdateVm, {200}, OfUpdate()},
+      {"DELETE", "/v1/vms/{id}", Access::kMember, kInline, &DeleteVm, {200, 202}, OfVm()},
+      {"POST", "/v1/vms/{id}/start", Access::kMember, kInline, &StartVm, {200, 202}, OfPower()},
+      {"POST", "/v1/vms/{id}/stop", Access::kMember, kInline, &StopVm, {200, 202}, OfPower()},
+      {"POST", "/v1/vms/{id}/reboot", Access::kMember, kInline, &RebootVm, {200, 202}, OfPower()},
       {"GET",
        "/v1/vms/{id}/console",
+       Access::kViewer,
        kBlocking,
        &GetConsole,
        {200},
        With(vm_reads, {"console_not_ready", "hypervisor_unavailable"})},
-      {"GET", "/v1/operations", kBlocking, &ListOperations, {200}, reads},
-      {"GET", "/v1/operations/{id}", kBlocking, &GetOperation, {200}, operation_reads},
-      {"GET", "/v1/operations/{id}/timeline", kBlocking, &GetTimeline, {200}, operation_reads},
+      {"GET", "/v1/operations", Access::kViewer, kBlocking, &ListOperations, {200}, reads},
+      {"GET",
+       "/v1/operations/{id}",
+       Access::kViewer,
+       kBlocking,
+       &GetOperation,
+       {200},
+       operation_reads},
+      {"GET",
+       "/v1/operations/{id}/timeline",
+       Access::kViewer,
+       kBlocking,
+       &GetTimeline,
+       {200},
+       operation_reads},
       {"POST",
        "/v1/operations/{id}/cancel",
+       Access::kMember,
        kInline,
        &CancelOperation,
        {200, 202},
        With(Change(),
             {"operation_not_found", "operation_finished", "wrong_state", "ledger_unavailable"})},
-      {"GET", "/v1/images", kInline, &ListImages, {200}, {}},
-      {"GET", "/v1/hosts", kBlocking, &ListHosts, {200}, reads},
-      {"POST", "/v1/reconcile", kBlocking, &Reconcile, {200}, Change()},
-      {"GET", "/v1/capabilities", kBlocking, &GetCapabilities, {200}, reads},
-      {"GET", "/openapi.json", kInline, &GetContract, {200}, {}},
-      {"GET", "/healthz", kInline, &GetHealth, {200}, {}},
+      {"GET", "/v1/images", Access::kViewer, kInline, &ListImages, {200}, {}},
+      {"GET", "/v1/hosts", Access::kAdmin, kBlocking, &ListHosts, {200}, reads},
+      {"POST", "/v1/reconcile", Access::kAdmin, kBlocking, &Reconcile, {200}, Change()},
+      {"POST", "/v1/tokens", Access::kAdmin, kBlocking, &CreateToken, {200, 201}, OfTokenCreate()},
+      {"GET", "/v1/tokens", Access::kAdmin, kBlocking, &ListTokens, {200}, reads},
+      {"DELETE",
+       "/v1/tokens/{id}",
+       Access::kAdmin,
+       kBlocking,
+       &RevokeToken,
+       {200},
+       With(Change(), {"token_not_found", "ledger_unavailable"})},
+      {"GET", "/v1/capabilities", Access::kViewer, kBlocking, &GetCapabilities, {200}, reads},
+      {"GET", "/v1/quota", Access::kViewer, kBlocking, &GetQuota, {200}, reads},
+      {"GET", "/openapi.json", Access::kOpen, kInline, &GetContract, {200}, {}},
+      {"GET", "/healthz", Access::kOpen, kInline, &GetHealth, {200}, {}},
       {"GET",
        "/readyz",
+       Access::kOpen,
        kBlocking,
        &GetReadiness,
        {200},
        {"ledger_unavailable", "hypervisor_unavailable"}},
-      {"GET", "/metrics", kBlocking, &GetMetrics, {200}, {}},
+      {"GET", "/metrics", Access::kAdmin, kBlocking, &GetMetrics, {200}, {}},
   };
 }
 
