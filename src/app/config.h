@@ -24,9 +24,11 @@ namespace vmonce::app {
 
 inline constexpr std::string_view kDefaultConfigPath = "/etc/vmonce/vmonce.toml";
 
+// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
+bool IsLoopbackAddress(std::string_view address);
+
 struct ServerConfig {
   std::string address = "127.0.0.1";       // An IP address; IPv6 without brackets.
-  bool is_loopback = true;                 // Whether only this machine reaches that address.
   std::uint16_t port = 8080;               // 0: a free one.
   std::vector<std::string> allowed_hosts;  // Beside the loopback names; lower case, no port.
   std::string tls_cert;                    // Absolute; "" with tls_key: everything in clear.
@@ -38,7 +40,7 @@ struct ServerConfig {
   bool HasTls() const { return !tls_cert.empty(); }
   // Whether others than this machine's own users may reach it: then every caller must prove who it
   // is.
-  bool IsExposed() const { return !is_loopback || behind_tls_proxy; }
+  bool IsExposed() const { return !IsLoopbackAddress(address) || behind_tls_proxy; }
   bool operator==(const ServerConfig&) const = default;
 };
 
@@ -142,9 +144,6 @@ struct Config {
   // Whether nobody is served without a token, whatever the ledger holds.
   bool AreTokensAlwaysRequired() const;
 };
-
-// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
-bool IsLoopbackAddress(std::string_view address);
 
 struct ConfigMistake {
   std::string file;  // Or what was said instead: "--set limits.workers=x", "VMONCE_LISTEN".

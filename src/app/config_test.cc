@@ -302,11 +302,26 @@ TEST_F(ConfigTest, TokensAreAlwaysRequiredWhereItSaysSo) {
   EXPECT_FALSE(Read("").AreTokensAlwaysRequired());
   EXPECT_TRUE(Read("[auth]\ntokens = \"required\"").AreTokensAlwaysRequired());
   Config beyond = Read("");
-  beyond.server.is_loopback = false;
+  beyond.server.address = "192.0.2.1";
   EXPECT_TRUE(beyond.AreTokensAlwaysRequired());
-  Config proxied = Read("");
-  proxied.server.behind_tls_proxy = true;
-  EXPECT_TRUE(proxied.AreTokensAlwaysRequired());
+  // Everybody comes from the proxy's address then.
+  EXPECT_TRUE(Read("[server]\nbehind_tls_proxy = true").AreTokensAlwaysRequired());
+}
+
+TEST_F(ConfigTest, ListensBeyondLoopbackWhereTheWayIsProtected) {
+  const Config tls =
+      Read("[server]\nlisten = \"0.0.0.0:8443\"\ntls_cert = \"c.pem\"\ntls_key = \"k.pem\"");
+  EXPECT_EQ(tls.server.address, "0.0.0.0");
+  EXPECT_TRUE(tls.server.HasTls());
+  EXPECT_TRUE(tls.server.IsExposed());
+  const Config proxy = Read("[server]\nlisten = \"[::]:80\"\nbehind_tls_proxy = true");
+  EXPECT_EQ(proxy.server.address, "::");
+  for (const char* address : {"127.0.0.1", "127.255.0.1", "::1"}) {
+    EXPECT_TRUE(IsLoopbackAddress(address)) << address;
+  }
+  for (const char* address : {"128.0.0.1", "::", "::ffff:127.0.0.1", "localhost", "127.1", ""}) {
+    EXPECT_FALSE(IsLoopbackAddress(address)) << address;
+  }
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ class Connection final {
   Instant deadline_ = kNever;
   bool timed_out_ = false;
   bool aborted_ = false;
+  int reads_in_a_row_ = 0;
 
   InputBuffer input_;
   RequestParser parser_;

@@ -50,9 +50,9 @@ class Dispatcher final {
     const TlsContext* tls = nullptr;
   };
   // Decides by the header alone, and fills request.path_params and request.principal: wrong host,
-  // foreign origin on a method that changes something, no such route, no such method, not
-  // admitted; and what OPTIONS asks. No answer
-  // tells a browser that a page of another origin may do more (CORS).
+  // foreign origin on a method that changes something, no such route, no such method, not admitted;
+  // and what OPTIONS asks. No answer tells a browser that a page of another origin may do more
+  // (CORS).
   Plan Decide(Request& request, const Arrival& arrival) const;
 
   // Runs or queues the handler of `route`. What it throws is logged and answered with 500.
