@@ -98,6 +98,7 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--config,-c", flags->config_path, "Configuration file");
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false);
+  command->add_flag("--check", flags->is_check, "Only look whether it would start; change nothing");
   command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
                     "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });

@@ -203,7 +203,8 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
-  scrape = std::make_unique<Scrape>(meters->service, *ledger, *vms, *reconciler, doors.threads);
+  scrape =
+      std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
       [this] {
@@ -405,6 +406,10 @@ bool Node::Stop() {
   parts_->StopWork();
   return std::ranges::none_of(parts_->host_doors,
                               [](const hypervisor::HostThreads* door) { return door->AnyOut(); });
+}
+
+bool Node::IsTakingRequests(Milliseconds within) const {
+  return parts_->doors.clock.Monotonic() - parts_->server->LastTurn() <= within;
 }
 
 void Node::ReloadTls() {

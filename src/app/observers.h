@@ -12,6 +12,7 @@
 #include "service/reconciler.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
+#include "workflows/fleet.h"
 
 namespace vmonce::app {
 
@@ -35,10 +36,11 @@ class MeteredWork final : public engine::WorkObserver {
 // one thread at a time.
 class Scrape {
  public:
-  Scrape(const ServiceMetrics& metrics, ports::Ledger& ledger, const service::VmService& service,
-         const service::Reconciler& reconciler, Threads& threads)
+  Scrape(const ServiceMetrics& metrics, ports::Ledger& ledger, const workflows::Fleet& fleet,
+         const service::VmService& service, const service::Reconciler& reconciler, Threads& threads)
       : metrics_(metrics),
         ledger_(ledger),
+        fleet_(fleet),
         service_(service),
         reconciler_(reconciler),
         monitor_(threads.NewMonitor()) {}
@@ -49,10 +51,12 @@ class Scrape {
 
  private:
   void UpdateLedger();
+  void UpdateHosts();
   void UpdateReconciler();
 
   const ServiceMetrics& metrics_;
   ports::Ledger& ledger_;
+  const workflows::Fleet& fleet_;
   const service::VmService& service_;
   const service::Reconciler& reconciler_;
   std::unique_ptr<Monitor> monitor_;

@@ -13,6 +13,8 @@
 #include "app/config.h"
 #include "app/exit_code.h"
 #include "app/node.h"
+#include "app/serve_check.h"
+#include "app/service_manager.h"
 #include "base/system.h"
 
 namespace vmonce::app {
@@ -41,12 +43,35 @@ sigset_t BlockSignals() {
   return signals;
 }
 
+int Check(const Config& config) {
+  bool is_ok = true;
+  for (const CheckLine& line : CheckStart(config)) {
+    std::printf("%-5s  %s\n", line.is_ok ? "ok" : "fault", line.text.c_str());
+    is_ok = is_ok && line.is_ok;
+  }
+  return is_ok ? 0 : kRefused;
+}
+
+// The next signal. Meanwhile systemd's watchdog is fed as long as requests are taken.
+int NextSignal(const sigset_t& signals, const Node& node) {
+  const auto period = AlivePeriod();
+  while (true) {
+    int received = 0;
+    if (!period && sigwait(&signals, &received) == 0) return received;
+    if (!period) continue;
+    const timespec wait{.tv_sec = period->count() / 1'000,
+                        .tv_nsec = period->count() % 1'000 * 1'000'000};
+    received = sigtimedwait(&signals, nullptr, &wait);
+    if (received > 0) return received;
+    if (node.IsTakingRequests(*period)) NotifyAlive();
+  }
+}
+
 // The signal that ends it. SIGHUP does when it says that the terminal is gone.
 int ServeUntilTold(const sigset_t& signals, Node& node) {
   const bool has_terminal = isatty(STDERR_FILENO) == 1;
   for (;;) {
-    int received = 0;
-    sigwait(&signals, &received);
+    const int received = NextSignal(signals, node);
     const bool is_hung_up = has_terminal && isatty(STDERR_FILENO) == 0;
     if (received != SIGHUP || is_hung_up) return received;
     node.ReloadTls();
@@ -72,6 +97,7 @@ int RunServe(const ServeFlags& flags) {
     }
     return kUsage;
   }
+  if (flags.is_check) return Check(*config);
   RaiseOpenFiles();
   const sigset_t signals = BlockSignals();
 
@@ -87,7 +113,10 @@ int RunServe(const ServeFlags& flags) {
       "serving",
       {{"url", (*node)->Url()}, {"ledger", (*node)->LedgerId()}, {"state", config->state.dir}});
 
-  logger->Info("stopping", {{"signal", ServeUntilTold(signals, **node)}});
+  NotifyReady("Serving " + (*node)->Url());
+  const int received = ServeUntilTold(signals, **node);
+  NotifyStopping();
+  logger->Info("stopping", {{"signal", received}});
   const bool is_clean = (*node)->Stop();
   logger->Info("stopped", {{"is_clean", is_clean}});
   // A call to a hung hypervisor cannot be ended, and owns what it touches until the process does.

@@ -15,6 +15,8 @@ ServiceMetrics::ServiceMetrics(Metrics& metrics)
                                               "From an operation's acceptance to its end.", {})),
       ledger_operation_duration(metrics.NewHistogram("vmonce_ledger_operation_duration_seconds",
                                                      "Calls of the ledger.", {})),
+      operations_stuck(metrics.NewGauge("vmonce_operations_stuck",
+                                        "Unfinished operations that keep failing.", {})),
       oldest_unfinished_age(metrics.NewGauge("vmonce_operation_oldest_unfinished_age_seconds",
                                              "Age of the oldest unfinished operation.", {})),
       outbox_oldest_pending_age(metrics.NewGauge("vmonce_outbox_oldest_pending_age_seconds",
@@ -43,6 +45,11 @@ Gauge& ServiceMetrics::OperationsInState(std::string_view state) const {
 Histogram& ServiceMetrics::StepDuration(std::string_view step, std::string_view outcome) const {
   return metrics_.NewHistogram("vmonce_operation_step_duration_seconds", "Tries of a step.",
                                {{"step", std::string(step)}, {"outcome", std::string(outcome)}});
+}
+
+Gauge& ServiceMetrics::Hosts(bool is_reachable) const {
+  return metrics_.NewGauge("vmonce_hosts", "Configured hosts, by whether they answer.",
+                           {{"reachable", is_reachable ? "true" : "false"}});
 }
 
 Counter& ServiceMetrics::ReconcileActions(std::string_view action) const {

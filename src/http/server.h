@@ -126,6 +126,10 @@ class Server final {
   // Precondition: Start succeeded.
   std::uint16_t port() const;
 
+  // When the io thread last came round, which it does several times a second, whatever the load.
+  // Thread-safe.
+  Instant LastTurn() const;
+
   // Stops accepting, closes idle connections, lets started requests be answered for `stop_timeout`,
   // then drops what is left. Queued handlers are dropped, running ones are waited for. Responders
   // may still be called afterwards; their answers go nowhere. Idempotent.

@@ -108,7 +108,6 @@ atexit.register(shutil.rmtree, _abilities, ignore_errors=True)
 class Node:
     """One state directory and, while it runs, the process that serves it. real: the embedded QEMU driver, else a
     simulated host whose machines survive in files and whose every call takes latency_ms."""
-    command_prefix = ()
 
     def __init__(self, real=False, latency_ms=0, **sections):
         # Sockets below the embedded root have short names only.
@@ -121,6 +120,7 @@ class Node:
         self.config_path = self.dir + "/vmonce.toml"
         self.port = 0
         self.process = None
+        self.program = [BIN]  # May begin with what starts it, such as setpriv.
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
         self.guest = GUEST if real else self.dir
@@ -160,7 +160,7 @@ class Node:
         self.write_config()
         self.log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         log = open(self.log_path, "ab")
-        command = [*self.command_prefix, BIN, "serve", "--config", self.config_path]
+        command = [*self.program, "serve", "--config", self.config_path]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log, start_new_session=True)
         log.close()

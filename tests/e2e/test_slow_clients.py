@@ -122,7 +122,7 @@ class SlowClients(E2eTest):
     def test_others_are_served_where_the_crowd_has_taken_all_places(self):
         # So few open files that the crowd is four times as large as what the service holds.
         node = Node()
-        node.command_prefix = ["prlimit", "--nofile=1024:1024"]
+        node.program = ["prlimit", "--nofile=1024:1024", *node.program]
         self.start(node)
         crowd = self.crowd(node)
         self.serve_others(node)
