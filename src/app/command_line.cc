@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/client_tls.h"
+#include "app/client_token.h"
 #include "app/duration.h"
 #include "model/limits.h"
 
@@ -13,8 +14,7 @@ namespace limits = model::limits;
 
 struct RawGlobals {
   ClientFlags flags;
-  std::string timeout;
-  ClientTlsFlags tls;
+  std::string timeout, token_file;
   bool is_json_line = false;
 };
 
@@ -23,11 +23,13 @@ void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
   app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
   app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
-  app.add_option("--cacert", raw.tls.cacert,
+  app.add_option("--cacert", raw.flags.cacert,
                  "File of the authorities to believe for https:// (VMONCE_CACERT)");
-  app.add_option("--client-cert", raw.tls.client_cert,
+  app.add_option("--client-cert", raw.flags.client_cert,
                  "File of the certificate to show (VMONCE_CLIENT_CERT)");
-  app.add_option("--client-key", raw.tls.client_key, "File of its key (VMONCE_CLIENT_KEY)");
+  app.add_option("--client-key", raw.flags.client_key, "File of its key (VMONCE_CLIENT_KEY)");
+  app.add_option("--token-file", raw.token_file,
+                 "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)");
   app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
@@ -49,14 +51,18 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto settings = ReadClientSettings(raw.flags, environment);
   if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
-  globals.url = std::move(settings->url);
-  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
-  globals.explanation = std::move(settings->explanation);
-  auto tls = ReadClientTls(raw.tls, environment);
+  auto tls = ReadClientTls(*settings);
   if (!tls) return std::unexpected(tls.error());
   globals.tls = std::move(*tls);
+  globals.url = std::move(settings->url);
+  auto token = FindToken(globals.url, raw.token_file, environment);
+  if (!token) return std::unexpected(std::move(token.error()));
+  globals.token = std::move(*token);
+  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
+  globals.explanation = std::move(settings->explanation);
   if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
   if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
+  if (!raw.flags.cacert.empty()) globals.reach += "--cacert " + globals.tls.ca_file + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -80,6 +86,8 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddToken(app, chosen);
+  AddQuota(app, chosen);
   AddConfig(app, chosen);
 }
 
@@ -139,6 +147,7 @@ std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arg
 client::ClientOptions OptionsOf(const Globals& globals) {
   return client::ClientOptions{
       .base_url = globals.url,
+      .token = globals.token,
       .backoff = {limits::kClientBackoffBase, limits::kClientBackoffCap},
       .attempt = limits::kClientAttempt,
       .retry_after_max = limits::kRetryAfterMax,

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/auth_limits.h"
 #include "model/console_limits.h"
 #include "model/forward.h"
 #include "model/forward_limits.h"
@@ -26,9 +27,11 @@ namespace vmonce::app {
 
 inline constexpr std::string_view kDefaultConfigPath = "/etc/vmonce/vmonce.toml";
 
+// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
+bool IsLoopbackAddress(std::string_view address);
+
 struct ServerConfig {
   std::string address = "127.0.0.1";       // An IP address; IPv6 without brackets.
-  bool is_loopback = true;                 // Whether only this machine reaches that address.
   std::uint16_t port = 8080;               // 0: a free one.
   std::vector<std::string> allowed_hosts;  // Beside the loopback names; lower case, no port.
   std::string tls_cert;                    // Absolute; "" with tls_key: everything in clear.
@@ -40,8 +43,17 @@ struct ServerConfig {
   bool HasTls() const { return !tls_cert.empty(); }
   // Whether others than this machine's own users may reach it: then every caller must prove who it
   // is.
-  bool IsExposed() const { return !is_loopback || behind_tls_proxy; }
+  bool IsExposed() const { return !IsLoopbackAddress(address) || behind_tls_proxy; }
   bool operator==(const ServerConfig&) const = default;
+};
+
+struct AuthConfig {
+  // "auto": beyond the loopback address, and once a token was made. "required": always.
+  std::string tokens = "auto";
+  std::int64_t rate = model::limits::kTokenRate;  // Of each token, a second; zero: no limit.
+  std::int64_t burst = model::limits::kTokenBurst;
+
+  bool operator==(const AuthConfig&) const = default;
 };
 
 struct StateConfig {
@@ -81,6 +93,21 @@ struct HostConfig {
   bool operator==(const HostConfig&) const = default;
 };
 
+struct QuotaConfig {
+  model::Resources amounts{model::limits::kQuotaVms, model::limits::kQuotaCpus,
+                           model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  std::int64_t keys = model::limits::kQuotaKeys;
+
+  bool operator==(const QuotaConfig&) const = default;
+};
+
+struct ProjectConfig {
+  model::ProjectId name;
+  QuotaConfig quota;
+
+  bool operator==(const ProjectConfig&) const = default;
+};
+
 struct LimitsConfig {
   std::int64_t max_backlog = model::limits::kMaxBacklog;
   int workers = model::limits::kWorkers;
@@ -110,17 +137,21 @@ std::string MaskSecret(const ConfigValue& value);
 
 struct Config {
   ServerConfig server;
+  AuthConfig auth;
   StateConfig state;
   LedgerConfig ledger;
   std::vector<HostConfig> hosts;     // At least one, in the file's order.
   std::vector<model::Image> images;  // Paths are absolute, their files were there when it was read.
-  model::Resources quota{model::limits::kQuotaVms, model::limits::kQuotaCpus,
-                         model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  QuotaConfig quota;                 // Of every project that is not named below.
+  std::vector<ProjectConfig> projects;  // In the file's order, no name twice.
   LimitsConfig limits;
   model::RetentionPolicy retention;
   LogLevel log_level = LogLevel::kInfo;
 
   std::vector<ConfigValue> explanation;  // Every value above and who said so.
+
+  // Whether nobody is served without a token, whatever the ledger holds.
+  bool AreTokensAlwaysRequired() const;
 };
 
 struct ConfigMistake {

@@ -13,6 +13,7 @@
 namespace vmonce::app {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -93,7 +94,8 @@ TEST_F(ConfigMistakesTest, WhoListensWhereOthersReachIsProtected) {
   for (const char* address : {"0.0.0.0:80", "192.168.1.1:80", "[::]:80", "128.0.0.1:80",
                               "[::ffff:127.0.0.1]:80", "[2001:db8::1]:80"}) {
     EXPECT_THAT(Mistakes(std::string("[server]\nlisten = \"") + address + "\""),
-                ElementsAre(HasSubstr("v.toml:2:10: ")))
+                ElementsAre(AllOf(HasSubstr("v.toml:2:10: "), HasSubstr("tls_cert and tls_key"),
+                                  HasSubstr("behind_tls_proxy = true"), HasSubstr("ssh -L"))))
         << address;
   }
   for (const char* address : {"example.org:80", "127.0.0.1.evil:80", "127.0.0:80", "127.0.0.256:1",

@@ -141,6 +141,11 @@ std::string RepairOf(std::string_view code) {
        "`vmonce hosts` shows what is free; ask for less or delete a VM, then repeat with the same "
        "key"},
       {"quota_exceeded", "delete a VM or ask for a larger quota, then repeat with the same key"},
+      {"too_many_keys", "delete VMs that are no longer needed, or ask for a larger quota"},
+      {"unauthenticated",
+       "set VMONCE_TOKEN, or put the token into a file and name it with --token-file; an operator "
+       "makes one with `vmonce token create`"},
+      {"forbidden", "use a token with the role that is named above"},
       {"hypervisor_refused", "the host cannot run this VM; change the request and use a new key"},
       {"hypervisor_unavailable",
        "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},

@@ -33,9 +33,10 @@ struct World {
 
 struct Globals {
   std::string url{kDefaultUrl};  // Of NormaliseBaseUrl().
+  std::string token;             // "" for none.
+  client::TlsIdentity tls{};
   std::string reach;  // The flags that led to this server, to be repeated in hints: "--url X ".
   std::vector<ConfigValue> explanation;  // Where the client's settings came from.
-  client::TlsIdentity tls{};
   OutputFormat format = OutputFormat::kTable;
   std::optional<Milliseconds> timeout;  // Ends the waiting, never the operation.
 };

@@ -18,14 +18,17 @@
 #include "hypervisor/factory.h"
 #include "hypervisor/image_files.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/auth_limits.h"
 #include "model/http_limits.h"
 #include "model/image_limits.h"
 #include "model/work_limits.h"
+#include "service/authenticator.h"
 #include "service/capacity.h"
 #include "service/host_admin.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
 #include "workflows/workflows.h"
@@ -74,6 +77,17 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 
 namespace {
 
+service::Quotas QuotasOf(const Config& config) {
+  const auto quota_of = [](const QuotaConfig& quota) {
+    return service::ProjectQuota{quota.amounts, quota.keys};
+  };
+  std::map<model::ProjectId, service::ProjectQuota> named;
+  for (const ProjectConfig& project : config.projects) {
+    named.emplace(project.name, quota_of(project.quota));
+  }
+  return service::Quotas(quota_of(config.quota), std::move(named));
+}
+
 struct Meters {
   explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
   PrometheusMetrics metrics;
@@ -108,6 +122,8 @@ struct Node::Parts {
   std::unique_ptr<ledger::SqliteLedger> ledger;
   std::unique_ptr<ports::ImageStore> image_files;
   Sealer sealer;
+  service::Authenticator authenticator;
+  service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
   workflows::WorkflowParts workflow_parts;
@@ -131,6 +147,7 @@ struct Node::Parts {
   std::unique_ptr<engine::Periodic> duplicates;
   std::unique_ptr<engine::Periodic> image_sweeper;
   std::unique_ptr<engine::Periodic> measuring;
+  std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
@@ -145,6 +162,8 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
       ledger(std::move(l)),
       image_files(std::move(files)),
       sealer(std::move(key), d.random),
+      authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
+      tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
                      sealer,   d.clock,
@@ -188,7 +207,7 @@ void Node::Parts::Wire() {
           doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
           [this] { return Closed(); },
           [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
-      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+      service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
       workflow_parts, doors.threads, doors.logger,
@@ -221,6 +240,14 @@ void Node::Parts::Wire() {
         (void)capacity.Refresh();
       },
       doors.clock, doors.threads);
+  token_refresh = std::make_unique<engine::Periodic>(
+      "tokens", limits::kTokenRefresh,
+      [this] {
+        const Status refreshed = authenticator.Refresh();
+        if (refreshed) return;
+        doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
+      },
+      doors.clock, doors.threads);
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -250,7 +277,8 @@ std::optional<model::Problem> Node::Parts::Closed() const {
   }
   problem.code = "ledger_behind";
   problem.detail =
-      "Machines on the hosts are newer than this ledger: an older copy of it was restored. Nothing "
+      "Machines on the hosts are newer than this ledger: an older copy of it was restored. "
+      "Nothing "
       "is accepted or removed until the newest copy is back.";
   problem.retry_after = model::limits::kRetryAfterMax;
   return problem;
@@ -260,8 +288,10 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, sealer, doors.clock,
-                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
+                      sealer, doors.clock, doors.logger,
+                      service::Rate{config.auth.rate, config.auth.burst},
+                      rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
                         scrape->UpdateHttp(*server);
@@ -310,6 +340,7 @@ void Node::Parts::StartThreads() {
   duplicates->Start();
   image_sweeper->Start();
   measuring->Start();
+  token_refresh->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -324,6 +355,7 @@ void Node::Parts::StopWork() {
   reconciler->Stop();
   sweeper->Stop();
   image_sweeper->Stop();
+  token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -341,7 +373,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     return std::unexpected(made.error());
   }
   auto meters = std::make_unique<Meters>(doors.threads);
-  // libvirt reads the environment when its first door is made, so hosts come before other threads.
+  // libvirt reads the environment when its first door is made, so hosts come before other
+  // threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
   // Shared by the hosts: it ends with the last call to any of them.
   const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
@@ -397,6 +430,10 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
 }
 
 Status Node::Start() {
+  // Before anybody can ask.
+  if (const Status read = parts_->authenticator.Refresh(); !read) {
+    return Context("tokens", read.error());
+  }
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";

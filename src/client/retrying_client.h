@@ -58,6 +58,7 @@ struct CallResult {
 
 struct ClientOptions {
   std::string base_url;  // Of NormaliseBaseUrl().
+  std::string token;     // Sent to base_url and nowhere else; "" for none.
   BackoffLimits backoff;
   Milliseconds attempt{};  // One try, besides what Prefer: wait asks.
   std::chrono::seconds retry_after_max{};
@@ -78,8 +79,8 @@ struct Try {
   const HttpResponse* response = nullptr;  // One of the two is there.
 };
 
-// True for: no connection; a lost answer; 408, 429; 5xx whose problem says `retryable` (and does
-// not say that this key is spent); and 500, 502, 503 and 504 of something that is not our API.
+// True for: no connection; a lost answer; 408; 429 and 5xx whose problem says `retryable` (and does
+// not say that this key is spent); and 429, 500, 502, 503 and 504 of something that is not our API.
 // Never for what is not repeatable, and never for a redirect.
 bool IsWorthAnotherTry(const Try& outcome);
 

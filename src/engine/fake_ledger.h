@@ -230,6 +230,7 @@ class FakeLedger final : public ports::Ledger {
       return std::vector<model::HostId>();
     });
   }
+  Result<std::int64_t> LiveKeys(const model::ProjectId&) override { return 0; }
   Result<model::Resources> Usage(const model::ProjectId&) override {
     return Through("Usage", [&]() -> Result<model::Resources> { return usage; });
   }

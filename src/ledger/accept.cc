@@ -36,10 +36,19 @@ std::optional<Declined> WhyBacklogFull(Tx& tx, std::int64_t most) {
                  fmt::format("{} operations are unfinished", tx.counters.Unfinished()));
 }
 
+std::optional<Declined> WhyTooManyKeys(Tx& tx, const Submission& submission) {
+  const model::Operation& operation = submission.operation;
+  if (!operation.key_hash || operation.kind == model::OperationKind::kDelete) return std::nullopt;
+  if (tx.counters.LiveKeys(operation.project) < submission.max_keys) return std::nullopt;
+  return Decline(DeclineReason::kTooManyKeys,
+                 fmt::format("{} keys of this project are remembered", submission.max_keys));
+}
+
 // What the ledger sets in a new operation that is still to be done.
 OperationRow NewOperation(Tx& tx, const Submission& submission, std::vector<model::VmId> vms) {
   OperationRow row;
   row.operation = submission.operation;
+  row.token = submission.token;
   row.vms = std::move(vms);
   model::Operation& operation = row.operation;
   operation.sequence = tx.counters.NextSequence();
@@ -64,6 +73,7 @@ OperationRow NewOperation(Tx& tx, const Submission& submission, std::vector<mode
 Accepted Write(Tx& tx, const Submission& submission, OperationRow row, std::vector<model::Vm> vms) {
   InsertOperation(tx.db, row);
   tx.counters.Count(row.operation.state, 1);
+  if (row.operation.key_hash) tx.counters.CountKeys(row.operation.project, 1);
   InsertEvents(tx.db, submission.events, tx.now);
   return Accepted{std::move(row.operation), std::move(vms)};
 }
@@ -207,6 +217,7 @@ AcceptOutcome AcceptRestart(Tx& tx, const Submission& submission, const ports::R
 Accepted WriteUpdate(Tx& tx, const Submission& submission, model::Vm vm) {
   OperationRow row;
   row.operation = submission.operation;
+  row.token = submission.token;
   row.vms = {vm.id};
   model::Operation& operation = row.operation;
   operation.kind = model::OperationKind::kUpdate;
@@ -277,6 +288,7 @@ AcceptOutcome AcceptOne(Tx& tx, const Submission& submission) {
       return std::visit([](auto& found) { return AcceptOutcome(std::move(found)); }, *known);
     }
   }
+  if (auto too_many = WhyTooManyKeys(tx, submission)) return std::move(*too_many);
   struct Visitor {
     Tx& tx;
     const Submission& submission;

@@ -42,15 +42,23 @@ void Counters::Move(model::OperationState from, model::OperationState to) {
   Count(to, 1);
 }
 
+void Counters::CountKeys(const model::ProjectId& project, int by) {
+  Usage& usage = Row(project);
+  usage.live_keys += by;
+  usage.is_changed = true;
+}
+
 void Counters::Write() {
   for (const auto& [project, usage] : projects_) {
     if (!usage.is_changed) continue;
     // A row below zero breaks a CHECK of the schema: the transaction fails, the books stay right.
     db_.Run(
-        "INSERT INTO usage (project, vms, cpus, memory_mib, disk_gib) VALUES (?1, ?2, ?3, ?4, ?5) "
+        "INSERT INTO usage (project, vms, cpus, memory_mib, disk_gib, live_keys) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
         "ON CONFLICT (project) DO UPDATE SET vms = excluded.vms, cpus = excluded.cpus, "
-        "memory_mib = excluded.memory_mib, disk_gib = excluded.disk_gib",
-        project, usage.used);
+        "memory_mib = excluded.memory_mib, disk_gib = excluded.disk_gib, "
+        "live_keys = excluded.live_keys",
+        project, usage.used, usage.live_keys);
   }
   if (!is_changed_) return;
   db_.Run(
@@ -63,9 +71,12 @@ void Counters::Write() {
 Counters::Usage& Counters::Row(const model::ProjectId& project) {
   const auto [row, is_new] = projects_.try_emplace(project);
   if (is_new) {
-    Query query =
-        db_.Prepare("SELECT vms, cpus, memory_mib, disk_gib FROM usage WHERE project = ?1");
-    if (query.Bind(project).Next()) row->second.used = query.Amounts();
+    Query query = db_.Prepare(
+        "SELECT vms, cpus, memory_mib, disk_gib, live_keys FROM usage WHERE project = ?1");
+    if (query.Bind(project).Next()) {
+      row->second.used = query.Amounts();
+      row->second.live_keys = query.Int();
+    }
   }
   return row->second;
 }

@@ -30,6 +30,10 @@ class Counters {
   // One operation goes from one state to another.
   void Move(model::OperationState from, model::OperationState to);
 
+  // Records of the project that have a key.
+  std::int64_t LiveKeys(const model::ProjectId& project) { return Row(project).live_keys; }
+  void CountKeys(const model::ProjectId& project, int by);
+
   void Write();
 
   // Grows with every change.
@@ -38,6 +42,7 @@ class Counters {
  private:
   struct Usage {
     model::Resources used;
+    std::int64_t live_keys = 0;
     bool is_changed = false;
   };
   struct Totals {

@@ -119,6 +119,7 @@ std::vector<model::TimelineEntry> FirstLines(const OperationRow& row) {
   accepted.replica = row.accepted_by;
   accepted.event = "accepted";
   accepted.detail = row.operation.face;
+  if (row.token) accepted.detail += " with token " + ToString(*row.token);
   if (row.accepted_by.empty()) return {accepted};
   model::TimelineEntry leased = accepted;
   leased.event = "leased";

@@ -14,7 +14,7 @@ const std::string_view kOperationColumns =
     "sequence, id, project, kind, state, key_hash, key_prefix, fingerprint, fingerprint_version, "
     "canonical_request, intent, face, sealed_secrets, accepted_by, attempt, fence, lease_owner, "
     "lease_until_ms, due_ms, is_stuck, vm_ids, items, failure, accepted_ms, updated_ms, "
-    "finished_ms";
+    "finished_ms, token";
 
 const std::string_view kVmColumns =
     "id, project, name, operation, item_index, key_prefix, spec, mac, labels, state, desired, "
@@ -150,13 +150,14 @@ OperationRow ReadOperation(Db& db, Query& query) {
   operation.accepted = query.At();
   operation.updated = query.At();
   operation.finished = query.MaybeAt();
+  row.token = MaybeStrongId<model::TokenId>(query);
   return row;
 }
 
 void InsertOperation(Db& db, const OperationRow& row) {
   static const std::string sql = fmt::format(
       "INSERT INTO operations ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
-      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
       kOperationColumns);
   const model::Operation& operation = row.operation;
   const std::string vms = JoinIds(row.vms);
@@ -166,7 +167,8 @@ void InsertOperation(Db& db, const OperationRow& row) {
          operation.face, BlobOrNull(operation.sealed_secrets), NullWhenEmpty(row.accepted_by),
          operation.attempt, operation.fence.value, operation.lease_owner, operation.lease_until,
          operation.due, operation.is_stuck, AsBlob(vms), ItemsToJson(operation.items),
-         Json(operation.failure), operation.accepted, operation.updated, operation.finished);
+         Json(operation.failure), operation.accepted, operation.updated, operation.finished,
+         row.token);
 }
 
 void UpdateOperation(Db& db, const model::Operation& operation) {

@@ -17,6 +17,7 @@ struct OperationRow {
   model::Operation operation;
   std::vector<model::VmId> vms;  // Those it made, or the one it acts on.
   std::string accepted_by;       // The replica it was leased to at acceptance; empty when to none.
+  std::optional<model::TokenId> token;  // With which it was asked for.
 };
 
 std::optional<OperationRow> FindOperation(Db& db, const model::OperationId& id);

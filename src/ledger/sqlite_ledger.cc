@@ -18,6 +18,8 @@
 #include "ledger/reads.h"
 #include "ledger/rows.h"
 #include "ledger/sweep.h"
+#include "ledger/tokens.h"
+#include "model/auth_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::ledger {
@@ -321,6 +323,10 @@ Result<model::Resources> SqliteLedger::Usage(const model::ProjectId& project) {
   return parts_->Read<model::Resources>([&](Db& db) { return Counters(db).UsedBy(project); });
 }
 
+Result<std::int64_t> SqliteLedger::LiveKeys(const model::ProjectId& project) {
+  return parts_->Read<std::int64_t>([&](Db& db) { return Counters(db).LiveKeys(project); });
+}
+
 // --- Hosts and the reconciler
 
 Status SqliteLedger::PutHost(const model::Host& host) {
@@ -410,6 +416,26 @@ Result<ports::ImageRemoval> SqliteLedger::RemoveImage(std::string_view name) {
 Result<std::vector<model::StoredImage>> SqliteLedger::StoredImages() {
   return parts_->Read<std::vector<model::StoredImage>>(
       [](Db& db) { return ledger::StoredImages(db); });
+}
+
+// --- Tokens
+
+Result<std::vector<model::Token>> SqliteLedger::Tokens() {
+  return parts_->Read<std::vector<model::Token>>([](Db& db) { return ledger::Tokens(db); });
+}
+
+Result<ports::TokenMade> SqliteLedger::CreateToken(const model::Token& token) {
+  auto made = parts_->Write<std::optional<ports::TokenMade>>(
+      [&](Tx& tx) { return ledger::CreateToken(tx, token); });
+  if (!made) return std::unexpected(std::move(made.error()));
+  if (made->has_value()) return std::move(**made);
+  return Fail(ErrorCode::kRefused,
+              fmt::format("the ledger holds {} tokens already", model::limits::kTokens));
+}
+
+Result<std::optional<model::Token>> SqliteLedger::RevokeToken(const model::TokenId& id) {
+  return parts_->Write<std::optional<model::Token>>(
+      [&](Tx& tx) { return ledger::RevokeToken(tx, id); });
 }
 
 }  // namespace vmonce::ledger

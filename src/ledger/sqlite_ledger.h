@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "ports/image_registry.h"
 #include "ports/ledger.h"
+#include "ports/token_store.h"
 
 namespace vmonce::ledger {
 
@@ -47,7 +48,9 @@ struct SqliteLedgerOptions {
 // * A host that is not active has no room. A finished operation holds no VM.
 // * An error at COMMIT is kUnknown, and all connections are opened anew before the next use, so
 //   that what is then read is what will stay.
-class SqliteLedger final : public ports::Ledger, public ports::ImageRegistry {
+class SqliteLedger final : public ports::Ledger,
+                           public ports::ImageRegistry,
+                           public ports::TokenStore {
  public:
   // Makes the file when there is none, and brings an older one up to date after copying it to
   // "<path>.before-NNNN". kConflict, with a text for people: another process serves the file, it is
@@ -100,6 +103,7 @@ class SqliteLedger final : public ports::Ledger, public ports::ImageRegistry {
   Result<std::vector<model::Event>> Outbox(std::int64_t most) override;
   Result<ports::LedgerTotals> Totals() override;
   Result<model::Resources> Usage(const model::ProjectId& project) override;
+  Result<std::int64_t> LiveKeys(const model::ProjectId& project) override;
 
   Status PutHost(const model::Host& host) override;
   Status MarkRegistered(const model::HostId& host) override;
@@ -123,6 +127,9 @@ class SqliteLedger final : public ports::Ledger, public ports::ImageRegistry {
   Result<ports::ImageAddition> AddImage(const model::StoredImage& image) override;
   Result<ports::ImageRemoval> RemoveImage(std::string_view name) override;
   Result<std::vector<model::StoredImage>> StoredImages() override;
+  Result<std::vector<model::Token>> Tokens() override;
+  Result<ports::TokenMade> CreateToken(const model::Token& token) override;
+  Result<std::optional<model::Token>> RevokeToken(const model::TokenId& id) override;
 
  private:
   std::unique_ptr<Parts> parts_;

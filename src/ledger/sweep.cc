@@ -115,6 +115,7 @@ void Expire(Tx& tx, const OperationRow& row, const model::RetentionPolicy& polic
   tx.db.Run("DELETE FROM timeline WHERE operation = ?1", operation.sequence);
   tx.db.Run("DELETE FROM operations WHERE sequence = ?1", operation.sequence);
   tx.counters.Count(operation.state, -1);
+  if (operation.key_hash) tx.counters.CountKeys(operation.project, -1);
 }
 
 int ExpireRecords(Tx& tx, const SweepRequest& request) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "model/lease.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "model/token.h"
 #include "model/vm.h"
 
 namespace vmonce::ports {
@@ -84,6 +86,9 @@ struct Submission {
   std::vector<model::Event> events;
   std::optional<LeaseRequest> lease;
   std::int64_t max_backlog = 0;  // More unfinished operations than this: kBacklogFull.
+  // More records with a key in this project: kTooManyKeys. A delete is never held up by it.
+  std::int64_t max_keys = std::numeric_limits<std::int64_t>::max();
+  std::optional<model::TokenId> token;  // With which it was asked for; told in the timeline.
 };
 
 struct Accepted {
@@ -113,6 +118,7 @@ enum class DeclineReason {
   kBacklogFull,
   kImageGone,  // The stored image that a VM pins was removed; `detail` names it.
   kPortTaken,  // A host port that was asked for is another VM's on every active host.
+  kTooManyKeys,
 };
 // Nothing was written, the key is not consumed.
 struct Declined {
@@ -310,6 +316,8 @@ class Ledger {
   virtual Result<LedgerTotals> Totals() = 0;
   // What a project holds of its quota now.
   virtual Result<model::Resources> Usage(const model::ProjectId& project) = 0;
+  // How many records with a key it has.
+  virtual Result<std::int64_t> LiveKeys(const model::ProjectId& project) = 0;
 
   // --- Hosts
   // Makes the row or updates URI and capacity; state, registration and reservations stay.

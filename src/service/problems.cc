@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "model/limits.h"
 #include "service/pending.h"
 #include "service/queries.h"
 
@@ -54,6 +55,15 @@ model::Problem ProblemOf(const ports::Declined& declined) {
       return Make("wrong_state", "The VM is " + state + "; this needs another state. " + more);
     }
     case Reason::kImageGone: return ImageNotFound(more);
+    case Reason::kTooManyKeys: {
+      model::Problem problem =
+          Make("too_many_keys",
+               "The project has used up its keys: " + more +
+                   ". Nothing happened and this key is not used up. Records go some time after "
+                   "their VMs: delete VMs, or ask the operator for a larger quota.");
+      problem.retry_after = model::limits::kRetryAfterMax;
+      return problem;
+    }
     case Reason::kBacklogFull: {
       model::Problem problem = Make("backlog_full", "Too much accepted work waits: " + more +
                                                         ". Send the same request with the same key "

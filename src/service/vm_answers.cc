@@ -129,8 +129,8 @@ void VmService::Revive(const PendingPointer& pending, const Operation& operation
     Reply(pending, std::unexpected(LedgerProblem(capacity.error())), "ledger_unavailable");
     return;
   }
-  ports::AcceptOutcome outcome =
-      parts_.ledger.Revive(operation.id, operation.attempt, settings_.quota, *capacity);
+  ports::AcceptOutcome outcome = parts_.ledger.Revive(
+      operation.id, operation.attempt, settings_.quotas.Of(operation.project).amounts, *capacity);
   if (!outcome) {
     Reply(pending, std::unexpected(LedgerProblem(outcome.error())), "ledger_unavailable");
     return;

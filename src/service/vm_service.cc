@@ -41,7 +41,7 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
 
 VmService::VmService(const ServiceParts& parts, ServiceSettings settings)
     : parts_(parts),
-      settings_(settings),
+      settings_(std::move(settings)),
       cache_(parts.threads, model::limits::kReplayCacheEntries),
       monitor_(parts.threads.NewMonitor()) {}
 
@@ -216,7 +216,7 @@ std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
     operation.sealed_secrets = parts_.sealer.Seal(request.user_data, ToString(operation.id));
   }
   ports::CreateVms create;
-  create.quota = settings_.quota;
+  create.quota = settings_.quotas.Of(operation.project).amounts;
   create.capacity = *capacity;
   for (int index = 0; index < intent.count; ++index) {
     Vm vm;
@@ -299,6 +299,8 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
     return;
   }
   submission.max_backlog = settings_.max_backlog;
+  submission.max_keys = settings_.quotas.Of(submission.operation.project).keys;
+  submission.token = pending->asked.caller.token;
   model::Event accepted;
   accepted.id = NewUuidV7(parts_.clock, parts_.random);
   accepted.type = "operation.accepted";

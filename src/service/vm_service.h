@@ -21,17 +21,14 @@
 #include "model/problem.h"
 #include "model/vm.h"
 #include "ports/ledger.h"
+#include "service/caller.h"
 #include "service/images.h"
 #include "service/intake.h"
+#include "service/quotas.h"
 #include "service/replay_cache.h"
 #include "service/waiters.h"
 
 namespace vmonce::service {
-
-// Who asks. The project comes from the credentials, never from the request.
-struct Caller {
-  model::ProjectId project;
-};
 
 // What every mutating request has, whatever its face.
 struct Asked {
@@ -85,7 +82,7 @@ struct DryRun {
 };
 
 struct ServiceSettings {
-  model::Resources quota;  // Of each project.
+  Quotas quotas;
   std::int64_t max_backlog = 0;
   std::chrono::seconds wait_cap{};
   model::RetentionPolicy retention;

@@ -87,10 +87,8 @@ struct Rig : IntakeRig {
     service = std::make_unique<VmService>(
         ServiceParts{ledger, intake, waiters, pool, *images, sealer, clock, *random, *threads,
                      *logger, [this] { return capacity; }},
-        ServiceSettings{{.vms = 100, .cpus = 100, .memory_mib = 100'000, .disk_gib = 100},
-                        1'000,
-                        std::chrono::seconds(120),
-                        {}});
+        ServiceSettings{
+            Quotas(ProjectQuota{{100, 100, 100'000, 100}}), 1'000, std::chrono::seconds(120), {}});
   }
 
   Waiters waiters{clock, *threads};

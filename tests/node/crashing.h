@@ -128,6 +128,7 @@ class CrashingLedger final : public ports::Ledger {
   }
   Result<ports::LedgerTotals> Totals() override { return base_.Totals(); }
   Result<model::Resources> Usage(const model::ProjectId& p) override { return base_.Usage(p); }
+  Result<std::int64_t> LiveKeys(const model::ProjectId& p) override { return base_.LiveKeys(p); }
   Status PutHost(const model::Host& host) override { return base_.PutHost(host); }
   Status MarkRegistered(const model::HostId& id) override { return base_.MarkRegistered(id); }
   Status SetHostState(const model::HostId& id, model::HostState state) override {

@@ -92,7 +92,8 @@ struct World::Process {
                  replica,
                  {},
                  [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
-                {world.quota_, 1000, std::chrono::seconds(120), world.options_.retention}),
+                {service::Quotas(service::ProjectQuota{world.quota_}), 1000,
+                 std::chrono::seconds(120), world.options_.retention}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
 
@@ -200,7 +201,7 @@ service::Outcome World::Create(const std::string& key, const std::string& name, 
 
 service::Outcome World::Create(const std::string& key, const model::CreateIntent& intent) {
   service::CreateRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   request.asked.key = model::IdempotencyKey{key};
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms";
@@ -225,7 +226,7 @@ service::Outcome World::AnswerTo(const std::function<void(service::Done)>& ask) 
 service::Outcome World::Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
                                std::optional<std::string> key) {
   service::ChangeRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   if (key) request.asked.key = model::IdempotencyKey{*key};
   request.asked.request.method = "POST";
   request.asked.request.route = fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
@@ -260,7 +261,7 @@ service::Outcome World::Update(const model::VmId& vm, std::optional<model::Desir
 
 service::Outcome World::ForceStop(const model::VmId& vm) {
   service::ChangeRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms/" + ToString(vm) + "/stop";
   request.asked.redacted = request.asked.request;
@@ -273,7 +274,7 @@ service::Outcome World::ForceStop(const model::VmId& vm) {
 
 service::Outcome World::Cancel(const model::OperationId& operation) {
   service::Asked asked;
-  asked.caller.project = model::ProjectId{"default"};
+  asked.caller.project = project_;
   asked.request.method = "POST";
   asked.request.route = "/v1/operations/" + ToString(operation) + "/cancel";
   asked.redacted = asked.request;

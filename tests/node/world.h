@@ -141,6 +141,8 @@ class World {
   workflows::HostStatus StatusOf(const std::string& host) const;
   void Advance(Milliseconds by) { clock_.Advance(by); }
   void SetQuota(const model::Resources& quota);
+  // Whose requests follow.
+  void SetProject(const std::string& name) { project_ = {name}; }
 
   model::Vm VmRow(const model::VmId& id);
   model::Operation OperationRow(const model::OperationId& id);
@@ -175,6 +177,7 @@ class World {
   std::unique_ptr<Threads> threads_;
   std::unique_ptr<Logger> logger_;
   model::Resources quota_;
+  model::ProjectId project_{"default"};
   CrashPoint crash_;
   std::string AuditHost(const hypervisor::SimulatedHost& host, int wanted) const;
   std::size_t PlaceOf(const std::string& host) const;

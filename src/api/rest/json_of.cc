@@ -228,6 +228,21 @@ json::object JsonOf(const workflows::ReconcileReport& report) {
   return object;
 }
 
+json::object JsonOf(const model::Token& token, Time now) {
+  json::object object;
+  object["id"] = ToString(token.id);
+  object["project"] = token.project.value;
+  object["role"] = ToString(token.role);
+  object["name"] = token.name;
+  object["prefix"] = token.prefix;
+  object["state"] = token.revoked ? "revoked" : token.IsLive(now) ? "live" : "expired";
+  object["created_at"] = FormatRfc3339(token.created);
+  object["created_by"] = token.created_by ? json::value(ToString(*token.created_by)) : nullptr;
+  object["expires_at"] = token.expires ? json::value(FormatRfc3339(*token.expires)) : nullptr;
+  object["revoked_at"] = token.revoked ? json::value(FormatRfc3339(*token.revoked)) : nullptr;
+  return object;
+}
+
 json::array TimelineOf(const model::Operation& operation,
                        const std::vector<model::TimelineEntry>& entries) {
   json::array items;

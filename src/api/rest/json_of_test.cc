@@ -183,9 +183,16 @@ TEST_F(JsonOfTest, TheRestIsAsTheContractSays) {
   report.host = {"local"};
   report.problem = "does not answer";
   EXPECT_THAT(contract_.Violations("ReconcileReport", JsonOf(report)), IsEmpty());
-  const Capabilities capabilities{.version = "0.1.0", .retention = {}, .quota = {1, 2, 3, 4}};
-  const json::object shown = JsonOf(capabilities, {1, 1, 1, 1});
+  const Capabilities capabilities{
+      .version = "0.1.0",
+      .retention = {},
+      .quotas = service::Quotas(service::ProjectQuota{{1, 2, 3, 4}, 5})};
+  const json::object shown = JsonOf(capabilities, {{"web"}}, {1, 1, 1, 1});
+  EXPECT_EQ(shown.at("project"), "web");
+  EXPECT_EQ(shown.at("role"), "admin");
   EXPECT_THAT(contract_.Violations("Capabilities", shown), IsEmpty());
+  EXPECT_THAT(contract_.Violations("QuotaAmounts", JsonOf(service::ProjectQuota{{1, 2, 3, 4}, 5})),
+              IsEmpty());
   EXPECT_EQ(shown.at("idempotency").at("mismatch_status"), 422);
   EXPECT_EQ(shown.at("idempotency").at("retention_s"), 30 * 24 * 3600);
   EXPECT_EQ(shown.at("quota").at("disk_gib"), 4);

@@ -3,15 +3,19 @@
 #include <utility>
 
 #include "api/rest/fields.h"
+#include "api/rest/gate.h"
 #include "api/rest/parse_query.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/rfc3339.h"
+#include "model/auth_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::rest {
 namespace {
 
 namespace json = boost::json;
+namespace limits = model::limits;
 using service::ChangeRequest;
 
 constexpr std::string_view kVmsRoute = "/v1/vms";
@@ -63,6 +67,24 @@ void ReadUpdate(JsonReader& reader, ChangeRequest& change) {
   }
 }
 
+void ReadNewToken(JsonReader& reader, Time now, service::NewToken& token) {
+  reader.Require({"project", "role"});
+  token.project.value = reader.String("project", {1, limits::kNameBytes}).value_or("x");
+  if (!model::IsProjectName(token.project.value)) {
+    reader.AddProblem("project",
+                      "must be letters, digits, '-', '_' and '.', and not begin with '.'");
+  }
+  const auto role = reader.OneOf("role", {"viewer", "member", "admin"});
+  if (role) token.role = model::ParseRole(*role).value_or(model::Role::kViewer);
+  token.name = reader.String("name", {0, limits::kTokenNameBytes}).value_or("");
+  const auto expires = reader.String("expires_at", {1, limits::kNameBytes});
+  if (!expires) return;
+  token.expires = ParseRfc3339(*expires);
+  if (!token.expires || *token.expires <= now) {
+    reader.AddProblem("expires_at", "must be a time to come, such as 2030-01-31T00:00:00Z");
+  }
+}
+
 std::string_view SuffixOf(ChangeRequest::Kind kind) {
   switch (kind) {
     case ChangeRequest::Kind::kDelete:
@@ -75,8 +97,6 @@ std::string_view SuffixOf(ChangeRequest::Kind kind) {
 }
 
 }  // namespace
-
-service::Caller CallerOf(const http::Request&) { return {model::ProjectId{"default"}}; }
 
 bool IsDryRun(const http::Request& request) {
   const std::string* value = request.QueryParam("dry_run");
@@ -179,6 +199,23 @@ Parsed<service::Asked> ParseBare(const http::Request& request, std::string route
     return std::unexpected(std::move(*problem));
   }
   return asked;
+}
+
+Parsed<service::NewToken> ParseNewToken(const http::Request& request, Time now) {
+  if (std::optional<model::Problem> problem = RefuseQuery(request)) {
+    return std::unexpected(std::move(*problem));
+  }
+  Parsed<service::Asked> asked = ParseAsked(request, "/v1/tokens");
+  if (!asked) return std::unexpected(std::move(asked.error()));
+  service::NewToken token;
+  token.caller = asked->caller;
+  token.key = std::move(asked->key);
+  JsonReader reader(MembersOf(asked->request.body), "");
+  ReadNewToken(reader, now, token);
+  if (std::optional<model::Problem> problem = ProblemOf(reader.Finish())) {
+    return std::unexpected(std::move(*problem));
+  }
+  return token;
 }
 
 Parsed<model::VmId> ParseVmId(const http::Request& request) {

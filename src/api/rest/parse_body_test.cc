@@ -19,6 +19,8 @@ class ParseBodyTest : public testing::Test {
  protected:
   static http::Request Post(std::string body) {
     http::Request request;
+    request.principal =
+        std::make_shared<const service::Caller>(service::Caller{model::ProjectId{"default"}});
     request.method = "POST";
     request.host = "localhost";
     request.body = std::move(body);
@@ -295,6 +297,7 @@ TEST_F(ParseBodyTest, RefusesACreateWithoutAUsableHead) {
 
 TEST_F(ParseBodyTest, AChangeNeedsNeitherKeyNorBody) {
   http::Request request;
+  request.principal = Post("").principal;
   request.method = "DELETE";
   request.path_params = {{"id", "01890A5D-AC96-774B-BCCE-B302099A8057"}};
   request.headers.Add("If-Match", "\"4\"");
