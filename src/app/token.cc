@@ -43,6 +43,10 @@ void PrintSecret(const Invocation& run, const json::value& answer) {
   run.messages.Say(fmt::format(
       "token {} of project {}, role {}; this secret is shown once and kept nowhere",
       TextAt(answer, "token.id"), TextAt(answer, "token.project"), TextAt(answer, "token.role")));
+  if (!run.globals.token.empty()) return;
+  run.messages.Say(
+      "from now on the service asks everybody for a token: name a file that holds it with "
+      "--token-file or VMONCE_TOKEN_FILE");
 }
 
 ExitCode RunCreate(const Invocation& run, const TokenFlags& flags) {
