@@ -41,7 +41,8 @@ std::string HostOf(World& world, const model::VmId& id) {
 }
 
 model::Host RowOf(World& world, const std::string& id) {
-  for (const model::Host& row : *world.ledger().Hosts()) {
+  const auto rows = world.ledger().Hosts();
+  for (const model::Host& row : *rows) {
     if (row.id.value == id) return row;
   }
   return {};
