@@ -108,6 +108,8 @@ struct Node::Parts {
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
   void Wire();
+  void WirePeriodic();
+  void WireServer();
   // Why nothing may be accepted now, if so.
   std::optional<model::Problem> Closed() const;
   http::Router Routes();
@@ -218,6 +220,11 @@ void Node::Parts::Wire() {
   host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
   scrape =
       std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
+  WirePeriodic();
+  WireServer();
+}
+
+void Node::Parts::WirePeriodic() {
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
       [this] {
@@ -248,6 +255,9 @@ void Node::Parts::Wire() {
         doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
       },
       doors.clock, doors.threads);
+}
+
+void Node::Parts::WireServer() {
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(

@@ -46,6 +46,7 @@ void Counters::CountKeys(const model::ProjectId& project, int by) {
   Usage& usage = Row(project);
   usage.live_keys += by;
   usage.is_changed = true;
+  ++changes_;
 }
 
 void Counters::Write() {

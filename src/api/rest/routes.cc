@@ -53,12 +53,9 @@ Codes OfImages(const Codes& more) {
   return With(With(Change(), {"image_invalid", "image_unavailable", "ledger_unavailable"}), more);
 }
 
-}  // namespace
-
-std::vector<RouteEntry> AllRoutes() {
+std::vector<RouteEntry> VmRoutes() {
   const Codes reads = {"ledger_unavailable"};
   const Codes vm_reads = {"ledger_unavailable", "vm_not_found"};
-  const Codes operation_reads = {"ledger_unavailable", "operation_not_found"};
   return {
       {"POST", "/v1/vms", Access::kMember, kInline, &CreateVm, {200, 201, 202}, OfCreate()},
       {"GET", "/v1/vms", Access::kViewer, kBlocking, &ListVms, {200}, reads},
@@ -75,6 +72,13 @@ std::vector<RouteEntry> AllRoutes() {
        &GetConsole,
        {200},
        With(vm_reads, {"console_not_ready", "hypervisor_unavailable"})},
+  };
+}
+
+std::vector<RouteEntry> OperationRoutes() {
+  const Codes reads = {"ledger_unavailable"};
+  const Codes operation_reads = {"ledger_unavailable", "operation_not_found"};
+  return {
       {"GET", "/v1/operations", Access::kViewer, kBlocking, &ListOperations, {200}, reads},
       {"GET",
        "/v1/operations/{id}",
@@ -98,6 +102,12 @@ std::vector<RouteEntry> AllRoutes() {
        {200, 202},
        With(Change(),
             {"operation_not_found", "operation_finished", "wrong_state", "ledger_unavailable"})},
+  };
+}
+
+std::vector<RouteEntry> OperatorRoutes() {
+  const Codes reads = {"ledger_unavailable"};
+  return {
       {"GET", "/v1/images", Access::kViewer, kBlocking, &ListImages, {200}, reads},
       {"POST",
        "/v1/images",
@@ -138,7 +148,6 @@ std::vector<RouteEntry> AllRoutes() {
        OfHost()},
       {"POST", "/v1/hosts/{id}/dead", Access::kAdmin, kBlocking, &DeclareHostDead, {200}, OfHost()},
       {"POST", "/v1/reconcile", Access::kAdmin, kBlocking, &Reconcile, {200}, Change()},
-      {"GET", "/v1/capabilities", Access::kViewer, kBlocking, &GetCapabilities, {200}, reads},
       {"POST", "/v1/tokens", Access::kAdmin, kBlocking, &CreateToken, {200, 201}, OfTokenCreate()},
       {"GET", "/v1/tokens", Access::kAdmin, kBlocking, &ListTokens, {200}, reads},
       {"DELETE",
@@ -148,6 +157,13 @@ std::vector<RouteEntry> AllRoutes() {
        &RevokeToken,
        {200},
        With(Change(), {"token_not_found", "ledger_unavailable"})},
+  };
+}
+
+std::vector<RouteEntry> ServiceRoutes() {
+  const Codes reads = {"ledger_unavailable"};
+  return {
+      {"GET", "/v1/capabilities", Access::kViewer, kBlocking, &GetCapabilities, {200}, reads},
       {"GET", "/v1/quota", Access::kViewer, kBlocking, &GetQuota, {200}, reads},
       {"GET", "/openapi.json", Access::kOpen, kInline, &GetContract, {200}, {}},
       {"GET", "/healthz", Access::kOpen, kInline, &GetHealth, {200}, {}},
@@ -160,6 +176,16 @@ std::vector<RouteEntry> AllRoutes() {
        {"ledger_unavailable", "hypervisor_unavailable"}},
       {"GET", "/metrics", Access::kAdmin, kBlocking, &GetMetrics, {200}, {}},
   };
+}
+
+}  // namespace
+
+std::vector<RouteEntry> AllRoutes() {
+  std::vector<RouteEntry> all;
+  for (auto& part : {VmRoutes(), OperationRoutes(), OperatorRoutes(), ServiceRoutes()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
 }
 
 }  // namespace vmonce::rest
