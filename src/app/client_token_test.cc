@@ -55,6 +55,7 @@ TEST_F(ClientToken, OfTheListGoesToItsOwnServerOnly) {
   EXPECT_EQ(Find(), kToken);
   EXPECT_EQ(Find("http://127.0.0.1:8081"), "");
   EXPECT_EQ(Find("http://localhost:8080"), "");
+  EXPECT_EQ(Find("https://lab.example"), kOther);
 }
 
 TEST_F(ClientToken, IsNotTakenFromAFileThatOthersMayRead) {
