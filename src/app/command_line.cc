@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "app/client_tls.h"
+#include "app/client_token.h"
 #include "app/config_reader.h"
 #include "app/duration.h"
 #include "model/limits.h"
@@ -13,7 +15,7 @@ namespace limits = model::limits;
 
 struct RawGlobals {
   ClientFlags flags;
-  std::string timeout;
+  std::string timeout, token_file;
   bool is_json_line = false;
 };
 
@@ -24,6 +26,17 @@ void AddGlobals(CLI::App& app, RawGlobals& raw) {
       ->type_name("URL");
   app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)")
       ->type_name("NAME");
+  app.add_option("--cacert", raw.flags.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)")
+      ->type_name("FILE");
+  app.add_option("--client-cert", raw.flags.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)")
+      ->type_name("FILE");
+  app.add_option("--client-key", raw.flags.client_key, "File of its key (VMONCE_CLIENT_KEY)")
+      ->type_name("FILE");
+  app.add_option("--token-file", raw.token_file,
+                 "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)")
+      ->type_name("FILE");
   app.add_option("-o,--output", raw.flags.output, "Format of what is printed (default: table)")
       ->type_name("table|json|jsonl|yaml|name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
@@ -47,11 +60,18 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto settings = ReadClientSettings(raw.flags, environment);
   if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
+  auto tls = ReadClientTls(*settings);
+  if (!tls) return std::unexpected(tls.error());
+  globals.tls = std::move(*tls);
   globals.url = std::move(settings->url);
+  auto token = FindToken(globals.url, raw.token_file, environment);
+  if (!token) return std::unexpected(std::move(token.error()));
+  globals.token = std::move(*token);
   globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
   globals.explanation = std::move(settings->explanation);
   if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
   if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
+  if (!raw.flags.cacert.empty()) globals.reach += "--cacert " + globals.tls.ca_file + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -75,6 +95,8 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddToken(app, chosen);
+  AddQuota(app, chosen);
   AddConfig(app, chosen);
   AddDoctor(app, chosen);
 }
@@ -87,6 +109,9 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
+  command->add_flag("--check", flags->is_check, "Only look whether it would start; change nothing");
+  command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
+                    "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 
@@ -215,6 +240,7 @@ std::optional<ExitCode> Parse(CLI::App& app, std::vector<std::string> arguments,
 client::ClientOptions OptionsOf(const Globals& globals) {
   return client::ClientOptions{
       .base_url = globals.url,
+      .token = globals.token,
       .backoff = {limits::kClientBackoffBase, limits::kClientBackoffCap},
       .attempt = limits::kClientAttempt,
       .retry_after_max = limits::kRetryAfterMax,

@@ -10,6 +10,7 @@
 #include "app/json_text.h"
 #include "app/lookup.h"
 #include "app/vm_goal.h"
+#include "app/ways_in.h"
 #include "base/json.h"
 #include "client/url.h"
 #include "model/idempotency.h"
@@ -128,9 +129,7 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
                                  is_old ? "exists already under this key and is" : "is",
                                  TextAt(vm, "state"),
                                  is_old ? "" : fmt::format(" after {}", Elapsed(elapsed))));
-    if (const std::string address = AddressOf(vm); !address.empty()) {
-      run.messages.Say("  address: " + address);
-    }
+    SayWaysIn(run, vm);
     run.messages.Say("  console: " + CommandHint(run, "console " + NameOf(vm)));
   }
   run.messages.Say("  " + Sentence(creation.ticket));
@@ -315,6 +314,20 @@ void AddFields(CLI::App& command, CreateFields& fields) {
       ->type_name("K=V");
   command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)")
       ->type_name("NAME");
+  command.add_option("--desired", fields.desired, "running (default), or stopped: not started")
+      ->type_name("running|stopped");
+  command
+      .add_option("--restart", fields.restart,
+                  "host-failure (default): started again when its host took it down; or never")
+      ->type_name("host-failure|never");
+  command
+      .add_option("--forward", fields.forwards,
+                  "Way in: [HOST_PORT:]GUEST_PORT[/udp], such as 22 (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("PORTS");
+  command
+      .add_option("--network", fields.network, "user (default), a libvirt network, or bridge:NAME")
+      ->type_name("NETWORK");
   command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...")->type_name("N");
 }
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "client/curl_transport.h"
 #include "client/retrying_client.h"
 #include "client/transport.h"
 
@@ -34,6 +35,8 @@ struct World {
 
 struct Globals {
   std::string url{kDefaultUrl};  // Of NormaliseBaseUrl().
+  std::string token;             // "" for none.
+  client::TlsIdentity tls{};
   std::string reach;  // The flags that led to this server, to be repeated in hints: "--url X ".
   std::vector<ConfigValue> explanation;  // Where the client's settings came from.
   OutputFormat format = OutputFormat::kTable;

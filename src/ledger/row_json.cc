@@ -1,5 +1,6 @@
 #include "ledger/row_json.h"
 
+#include <array>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -7,6 +8,9 @@ namespace vmonce::ledger {
 namespace {
 
 namespace json = boost::json;
+
+// Of a column's values; more is taken from the heap.
+constexpr std::size_t kColumnBytes = 4 * 1024;
 
 // Reads members of one object; notes when one is not of the expected kind.
 class Members {
@@ -59,15 +63,29 @@ class Members {
   bool is_good_ = true;
 };
 
-std::optional<json::value> Parse(std::string_view text) {
-  boost::system::error_code error;
-  // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
-  json::parse_options options;
-  options.allow_invalid_utf8 = true;
-  json::value value = json::parse(text, error, {}, options);
-  if (error) return std::nullopt;
-  return value;
-}
+// The value of a column's text, in memory of its own that goes as a whole.
+class Parsed {
+ public:
+  explicit Parsed(std::string_view text) {
+    boost::system::error_code error;
+    // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
+    json::parse_options options;
+    options.allow_invalid_utf8 = true;
+    json::value value = json::parse(text, error, &resource_, options);
+    if (!error) value_.emplace(std::move(value));
+  }
+  Parsed(const Parsed&) = delete;
+  Parsed& operator=(const Parsed&) = delete;
+
+  explicit operator bool() const { return value_.has_value(); }
+  const json::value& operator*() const { return *value_; }
+  const json::value* operator->() const { return &*value_; }
+
+ private:
+  std::array<unsigned char, kColumnBytes> memory_;
+  json::monotonic_resource resource_{memory_.data(), memory_.size()};
+  std::optional<json::value> value_;
+};
 
 void AddText(json::object& object, std::string_view name, const std::string& text) {
   if (!text.empty()) object.emplace(name, text);
@@ -143,6 +161,7 @@ std::optional<model::Item> ReadItem(const json::value& value) {
 
 json::object ImageObject(const model::Image& image) {
   json::object object;
+  AddText(object, "id", image.id);
   object.emplace("name", image.name);
   object.emplace("kind", ToString(image.kind));
   AddText(object, "disk_path", image.disk_path);
@@ -154,11 +173,48 @@ json::object ImageObject(const model::Image& image) {
   return object;
 }
 
+json::array ForwardArray(const std::vector<model::Forward>& forwards) {
+  json::array array;
+  for (const model::Forward& forward : forwards) {
+    json::object object;
+    object.emplace("guest_port", forward.guest_port);
+    if (forward.protocol != model::Protocol::kTcp) {
+      object.emplace("protocol", ToString(forward.protocol));
+    }
+    if (forward.host_port != 0) object.emplace("host_port", forward.host_port);
+    AddText(object, "host_address", forward.host_address);
+    array.emplace_back(std::move(object));
+  }
+  return array;
+}
+
+// Absent is none of them.
+std::optional<std::vector<model::Forward>> ReadForwards(const json::value* value) {
+  std::vector<model::Forward> forwards;
+  if (value == nullptr) return forwards;
+  const json::array* array = value->if_array();
+  if (array == nullptr) return std::nullopt;
+  for (const json::value& element : *array) {
+    Members members(element);
+    model::Forward forward;
+    forward.guest_port = members.SmallInt("guest_port", 0);
+    const std::string word = members.Find("protocol") ? members.Text("protocol") : "tcp";
+    const auto protocol = model::ParseProtocol(word);
+    forward.host_port = members.SmallInt("host_port", 0);
+    forward.host_address = members.Text("host_address");
+    if (!protocol || !members.IsGood()) return std::nullopt;
+    forward.protocol = *protocol;
+    forwards.push_back(std::move(forward));
+  }
+  return forwards;
+}
+
 std::optional<model::Image> ReadImage(const json::value& value) {
   Members members(value);
   const auto kind = model::ParseImageKind(members.Text("kind"));
   if (!kind) return std::nullopt;
   model::Image image;
+  image.id = members.Text("id");
   image.name = members.Text("name");
   image.kind = *kind;
   image.disk_path = members.Text("disk_path");
@@ -193,7 +249,19 @@ std::string SpecToJson(const model::VmSpec& spec) {
   AddText(object, "hostname", spec.hostname);
   AddTexts(object, "ssh_keys", spec.ssh_keys);
   object.emplace("network", spec.network);
+  if (!spec.forwards.empty()) object.emplace("forward", ForwardArray(spec.forwards));
   return json::serialize(object);
+}
+
+std::string ForwardsToJson(const std::vector<model::Forward>& forwards, int moves) {
+  json::object object;
+  object.emplace("forwards", ForwardArray(forwards));
+  if (moves != 0) object.emplace("moves", moves);
+  return json::serialize(object);
+}
+
+std::string AddressesToJson(const std::vector<std::string>& addresses) {
+  return json::serialize(json::array(addresses.begin(), addresses.end()));
 }
 
 std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
@@ -203,7 +271,7 @@ std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
 }
 
 std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   const json::array* array = value ? value->if_array() : nullptr;
   if (array == nullptr) return std::nullopt;
   std::vector<model::Item> items;
@@ -217,12 +285,12 @@ std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
 }
 
 std::optional<model::Failure> FailureFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   return value ? ReadFailure(*value) : std::nullopt;
 }
 
 std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   if (!value) return std::nullopt;
   Members members(*value);
   const json::value* image_value = members.Find("image");
@@ -236,12 +304,36 @@ std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
   spec.hostname = members.Text("hostname");
   spec.ssh_keys = members.Texts("ssh_keys");
   spec.network = members.Text("network");
-  if (!members.IsGood()) return std::nullopt;
+  auto forwards = ReadForwards(members.Find("forward"));
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  spec.forwards = std::move(*forwards);
   return spec;
 }
 
-std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
+std::optional<ReservedForwards> ForwardsFromJson(std::string_view text) {
   const auto value = Parse(text);
+  if (!value) return std::nullopt;
+  Members members(*value);
+  auto forwards = ReadForwards(members.Find("forwards"));
+  const int moves = members.SmallInt("moves", 0);
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  return ReservedForwards{std::move(*forwards), moves};
+}
+
+std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text) {
+  const auto value = Parse(text);
+  const json::array* array = value ? value->if_array() : nullptr;
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::string> addresses;
+  for (const json::value& element : *array) {
+    if (!element.is_string()) return std::nullopt;
+    addresses.emplace_back(element.get_string());
+  }
+  return addresses;
+}
+
+std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
+  const Parsed value(text);
   const json::object* object = value ? value->if_object() : nullptr;
   if (object == nullptr) return std::nullopt;
   std::map<std::string, std::string> labels;

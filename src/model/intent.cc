@@ -16,6 +16,17 @@ constexpr int kIntentVersion = 1;
 
 bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
+// In the order asked: it is the order in which they are shown.
+boost::json::array ForwardArray(const std::vector<Forward>& forwards) {
+  boost::json::array array;
+  for (const Forward& forward : forwards) {
+    array.push_back(boost::json::object{{"guest_port", forward.guest_port},
+                                        {"host_port", forward.host_port},
+                                        {"protocol", ToString(forward.protocol)}});
+  }
+  return array;
+}
+
 }  // namespace
 
 std::string Serialise(const CreateIntent& intent) {
@@ -30,8 +41,12 @@ std::string Serialise(const CreateIntent& intent) {
   json["hostname"] = intent.hostname;
   json["ssh_keys"] = boost::json::array(intent.ssh_keys.begin(), intent.ssh_keys.end());
   json["network"] = intent.network;
+  if (!intent.forwards.empty()) json["forward"] = ForwardArray(intent.forwards);
   boost::json::object& labels = json["labels"].emplace_object();
   for (const auto& [key, value] : intent.labels) labels[key] = value;
+  const CreateIntent unasked;
+  if (intent.desired != unasked.desired) json["desired"] = ToString(intent.desired);
+  if (intent.restart != unasked.restart) json["restart"] = ToString(intent.restart);
   if (intent.user_data_mac) {
     json["user_data_mac"] = ToHex(*intent.user_data_mac);
   } else {
