@@ -327,11 +327,9 @@ void UpdateVm(Db& db, const model::Vm& before, const model::Vm& vm) {
   }
   db.RunTold(
       "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
-      "failure = ?7, updated_ms = ?8, stopped_by = ?9, restart = ?10, restarts = ?11, "
-      "restarted_ms = ?12, forwards = ?13, addresses = ?14 WHERE id = ?1",
+      "failure = ?7, updated_ms = ?8 WHERE id = ?1",
       vm.id, ToString(vm.state), ToString(vm.desired), ToString(vm.observed), vm.version, vm.holder,
-      Json(vm.failure), vm.updated, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts,
-      vm.restarted, ForwardsColumn(vm), AddressesColumn(vm));
+      Json(vm.failure), vm.updated);
   TellWritten(db, vm);
 }
 
