@@ -1,6 +1,6 @@
 # The short way in; every target is one script. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench bench-memory format clang-tidy clean clean-run
+.PHONY: help run build deb test check bench bench-memory format clang-tidy clean clean-run
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -14,6 +14,11 @@ run: ## build, start the service, create one machine twice and see that it is on
 build: ## build everything into build/
 	@packaging/setup run
 	@packaging/build
+
+deb: ## build the Debian package into build/
+	@packaging/setup run
+	@packaging/build vmonce
+	@packaging/deb
 
 test: ## install what the tests need, build, run every check and every test
 	@packaging/setup test

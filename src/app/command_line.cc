@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "app/client_tls.h"
+#include "app/client_token.h"
 #include "app/duration.h"
-#include "client/url.h"
 #include "model/limits.h"
 
 namespace vmonce::app {
@@ -12,30 +13,56 @@ namespace {
 namespace limits = model::limits;
 
 struct RawGlobals {
-  std::string url, output = "table", timeout;
+  ClientFlags flags;
+  std::string timeout, token_file;
   bool is_json_line = false;
 };
 
 // The flags of the program itself, accepted before and after the subcommand's name.
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
-  app.add_option("--url", raw.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
-  app.add_option("-o,--output", raw.output, "table (default), json, jsonl, yaml or name");
+  app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
+  app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
+  app.add_option("--cacert", raw.flags.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)");
+  app.add_option("--client-cert", raw.flags.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)");
+  app.add_option("--client-key", raw.flags.client_key, "File of its key (VMONCE_CLIENT_KEY)");
+  app.add_option("--token-file", raw.token_file,
+                 "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)");
+  app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
                  "End the waiting after this long (30s, 5m), never the operation");
 }
 
+std::string JoinMistakes(const std::vector<ConfigMistake>& mistakes) {
+  std::string text;
+  for (const ConfigMistake& mistake : mistakes) {
+    text += (text.empty() ? "" : "\n       ") + mistake.Format();
+  }
+  return text;
+}
+
 Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
+  if (!raw.flags.output.empty() && !ParseOutputFormat(raw.flags.output)) {
+    return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
+  }
+  auto settings = ReadClientSettings(raw.flags, environment);
+  if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
-  const std::string url =
-      raw.url.empty() ? environment("VMONCE_URL").value_or(std::string(kDefaultUrl)) : raw.url;
-  auto normal = client::NormaliseBaseUrl(url);
-  if (!normal) return Context(raw.url.empty() ? "VMONCE_URL" : "--url", normal.error());
-  globals.url = std::move(*normal);
-  const auto format = ParseOutputFormat(raw.output);
-  if (!format) return Fail(ErrorCode::kInvalid, "-o is table, json, jsonl, yaml or name");
-  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : *format;
+  auto tls = ReadClientTls(*settings);
+  if (!tls) return std::unexpected(tls.error());
+  globals.tls = std::move(*tls);
+  globals.url = std::move(settings->url);
+  auto token = FindToken(globals.url, raw.token_file, environment);
+  if (!token) return std::unexpected(std::move(token.error()));
+  globals.token = std::move(*token);
+  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
+  globals.explanation = std::move(settings->explanation);
+  if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
+  if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
+  if (!raw.flags.cacert.empty()) globals.reach += "--cacert " + globals.tls.ca_file + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -59,6 +86,9 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddToken(app, chosen);
+  AddQuota(app, chosen);
+  AddConfig(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
@@ -68,6 +98,9 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->add_option("--config,-c", flags->config_path, "Configuration file");
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
       ->allow_extra_args(false);
+  command->add_flag("--check", flags->is_check, "Only look whether it would start; change nothing");
+  command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
+                    "A proxy speaks TLS for this service: it may listen beyond loopback");
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 
@@ -114,6 +147,7 @@ std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arg
 client::ClientOptions OptionsOf(const Globals& globals) {
   return client::ClientOptions{
       .base_url = globals.url,
+      .token = globals.token,
       .backoff = {limits::kClientBackoffBase, limits::kClientBackoffCap},
       .attempt = limits::kClientAttempt,
       .retry_after_max = limits::kRetryAfterMax,

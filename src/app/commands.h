@@ -25,5 +25,8 @@ void AddImages(CLI::App& app, ClientCommand& chosen);
 void AddHosts(CLI::App& app, ClientCommand& chosen);
 void AddReconcile(CLI::App& app, ClientCommand& chosen);
 void AddWait(CLI::App& app, ClientCommand& chosen);
+void AddQuota(CLI::App& app, ClientCommand& chosen);
+void AddToken(CLI::App& app, ClientCommand& chosen);
+void AddConfig(CLI::App& app, ClientCommand& chosen);  // show, check
 
 }  // namespace vmonce::app

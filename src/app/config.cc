@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
+#include "app/config_auth.h"
 #include "app/config_document.h"
 #include "app/config_fleet.h"
 #include "app/config_reader.h"
+#include "app/config_server.h"
 #include "app/config_source.h"
 
 namespace vmonce::app {
@@ -19,8 +19,9 @@ namespace {
 
 namespace limits = model::limits;
 
-constexpr std::array<std::string_view, 9> kSections = {
-    "server", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
+constexpr std::array<std::string_view, 11> kSections = {"server", "auth",      "state", "ledger",
+                                                        "host",   "image",     "quota", "project",
+                                                        "limits", "retention", "log"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warning", "error"};
 
 // What every section is read with.
@@ -83,76 +84,6 @@ void CheckSections(const Reading& reading) {
   }
 }
 
-// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
-bool IsLoopback(std::string_view address) {
-  if (address == "::1") return true;
-  int parts = 0;
-  for (std::string_view rest = address; !rest.empty(); ++parts) {
-    const std::size_t dot = std::min(rest.find('.'), rest.size());
-    int number = -1;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + dot, number);
-    const bool is_byte =
-        error == std::errc() && end == rest.data() + dot && number >= 0 && number <= 255;
-    if (!is_byte || (parts == 0 && number != 127)) return false;
-    if (dot + 1 == rest.size()) return false;
-    rest.remove_prefix(std::min(dot + 1, rest.size()));
-  }
-  return parts == 4;
-}
-
-void ReadListen(ConfigTableReader& table, ServerConfig& server) {
-  std::string listen = "127.0.0.1:8080";
-  if (!table.Text("listen", listen)) return;
-  const std::size_t colon = listen.rfind(':');
-  std::string address = listen.substr(0, colon);
-  if (address.starts_with('[') && address.ends_with(']')) {
-    address = address.substr(1, address.size() - 2);
-  }
-  int port = -1;
-  if (colon != std::string::npos) {
-    const char* const end = listen.data() + listen.size();
-    const auto [rest, error] = std::from_chars(listen.data() + colon + 1, end, port);
-    if (error != std::errc() || rest != end) port = -1;
-  }
-  if (address.empty() || port < 0 || port > 65535) {
-    table.Mistake("listen",
-                  fmt::format("\"listen\" in [server] is not ADDRESS:PORT: \"{}\"", listen),
-                  "write \"127.0.0.1:8080\"");
-    return;
-  }
-  if (address == "localhost") address = "127.0.0.1";
-  if (!IsLoopback(address)) {
-    table.Mistake("listen",
-                  fmt::format("\"{}\" is not a loopback address, and this version, which does not "
-                              "know its callers, serves its own machine only",
-                              address),
-                  fmt::format("write \"127.0.0.1:{}\"; from elsewhere, ssh -L forwards it", port));
-    return;
-  }
-  server.address = std::move(address);
-  server.port = static_cast<std::uint16_t>(port);
-}
-
-void ReadServer(const Reading& reading, ServerConfig& server) {
-  ConfigTableReader table = reading.Section("server");
-  ReadListen(table, server);
-  table.Texts("allowed_hosts", limits::kAllowedHosts, server.allowed_hosts);
-  for (std::string& host : server.allowed_hosts) {
-    std::ranges::transform(host, host.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    const bool is_ipv6 = host.starts_with('[') && host.ends_with(']');
-    const bool is_name = !host.empty() && std::ranges::all_of(host, [is_ipv6](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-             (is_ipv6 && (c == ':' || c == '[' || c == ']'));
-    });
-    if (is_name) continue;
-    table.Mistake("allowed_hosts", fmt::format("\"{}\" in \"allowed_hosts\" is no host name", host),
-                  "write names without scheme and port, such as \"vmonce.example\"");
-  }
-  table.Finish();
-}
-
 void ReadState(const Reading& reading, StateConfig& state) {
   ConfigTableReader table = reading.Section("state");
   table.Path("dir", state.dir);
@@ -182,16 +113,6 @@ void ReadLedger(const Reading& reading, LedgerConfig& ledger) {
   table.Finish();
 }
 
-void ReadQuota(const Reading& reading, model::Resources& quota) {
-  ConfigTableReader table = reading.Section("quota");
-  const IntegerRange range{0, limits::kQuotaMax};
-  table.Integer("vms", range, quota.vms);
-  table.Integer("cpus", range, quota.cpus);
-  table.Integer("memory_mib", range, quota.memory_mib);
-  table.Integer("disk_gib", range, quota.disk_gib);
-  table.Finish();
-}
-
 void ReadLimits(const Reading& reading, LimitsConfig& value) {
   ConfigTableReader table = reading.Section("limits");
   table.Integer("max_backlog", {1, limits::kMaxBacklogMax}, value.max_backlog);
@@ -201,6 +122,7 @@ void ReadLimits(const Reading& reading, LimitsConfig& value) {
   table.Duration("reconcile_every", {limits::kReconcileEveryMin, limits::kReconcileEveryMax},
                  value.reconcile_every);
   table.Duration("orphan_grace", {Milliseconds(0), limits::kOrphanGraceMax}, value.orphan_grace);
+  table.Integer("console_mib", {limits::kConsoleMibMin, limits::kConsoleMibMax}, value.console_mib);
   table.Finish();
 }
 
@@ -224,13 +146,16 @@ void ReadLog(const Reading& reading, LogLevel& level) {
 Config ReadSections(const Reading& reading) {
   Config config;
   CheckSections(reading);
-  ReadServer(reading, config.server);
+  ReadServerConfig(reading.Section("server"), config.server);
+  ReadAuth(reading.Section("auth"), config.auth);
   ReadState(reading, config.state);
   ReadLedger(reading, config.ledger);
   const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
   config.hosts = ReadHosts(reading.List("host", limits::kConfigHosts), place, reading.findings);
   config.images = ReadImages(reading.List("image", limits::kConfigImages), place, reading.findings);
-  ReadQuota(reading, config.quota);
+  ReadQuota(reading.Section("quota"), config.quota);
+  config.projects = ReadProjects(reading.List("project", limits::kConfigProjects),
+                                 reading.directory, config.quota, reading.findings);
   ReadLimits(reading, config.limits);
   ReadRetention(reading, config.retention);
   ReadLog(reading, config.log_level);
@@ -253,6 +178,24 @@ std::expected<Config, std::vector<ConfigMistake>> ReadConfig(const std::optional
   if (findings.HasMistakes()) return std::unexpected(findings.TakeMistakes());
   config.explanation = findings.TakeValues();
   return config;
+}
+
+bool Config::AreTokensAlwaysRequired() const {
+  return auth.tokens == "required" || server.IsExposed();
+}
+
+std::string MaskSecret(const ConfigValue& value) {
+  constexpr std::string_view kMask = "***";
+  for (const std::string_view word : {"secret", "password", "token"}) {
+    if (value.name.ends_with(word) && !value.value.empty()) return std::string(kMask);
+  }
+  const std::size_t scheme = value.value.find("://");
+  if (scheme == std::string::npos) return value.value;
+  const std::size_t end = value.value.find_first_of("/?#", scheme + 3);
+  const std::size_t at = value.value.substr(0, end).rfind('@');
+  const std::size_t colon = value.value.find(':', scheme + 3);
+  if (at == std::string::npos || colon == std::string::npos || colon > at) return value.value;
+  return fmt::format("{}{}{}", value.value.substr(0, colon + 1), kMask, value.value.substr(at));
 }
 
 std::string ConfigMistake::Format() const {

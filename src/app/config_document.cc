@@ -32,8 +32,8 @@ ConfigNode Convert(const toml::node& node, const std::string& source) {
     converted.value = text->get();
   } else if (const auto* integer = node.as_integer()) {
     converted.value = integer->get();
-  } else if (node.is_boolean()) {
-    converted.value = ConfigOther{"a boolean"};
+  } else if (const auto* boolean = node.as_boolean()) {
+    converted.value = boolean->get();
   } else if (node.is_floating_point()) {
     converted.value = ConfigOther{"a number with a fraction"};
   } else {
@@ -47,6 +47,7 @@ struct KindNames {
   std::string_view operator()(const ConfigArray&) const { return "a list"; }
   std::string_view operator()(const std::string&) const { return "a string"; }
   std::string_view operator()(std::int64_t) const { return "an integer"; }
+  std::string_view operator()(bool) const { return "a boolean"; }
   std::string_view operator()(const ConfigWord&) const { return "a word"; }
   std::string_view operator()(const ConfigOther& other) const { return other.kind; }
 };

@@ -30,14 +30,15 @@ using ConfigArray = std::vector<ConfigNode>;
 struct ConfigWord {
   std::string text;
 };
-// A TOML type that no key takes: a date, a float, a boolean.
+// A TOML type that no key takes: a date, a float.
 struct ConfigOther {
   std::string_view kind;
 };
 
 struct ConfigNode {
   ConfigOrigin at;
-  std::variant<ConfigTable, ConfigArray, std::string, std::int64_t, ConfigWord, ConfigOther> value;
+  std::variant<ConfigTable, ConfigArray, std::string, std::int64_t, bool, ConfigWord, ConfigOther>
+      value;
 };
 
 struct ConfigEntry {

@@ -26,13 +26,7 @@ constexpr std::string_view kEmbedded = "qemu:///embed?root=";
 constexpr std::string_view kSimulated = "simulated:";
 
 // Names of hosts and images stand in labels, URLs and file names.
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= limits::kNameBytes && text.front() != '.' &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == ':';
-         });
-}
+bool IsName(std::string_view text) { return model::IsImageName(text); }
 
 // What was said before, and where, so that the second mention can point at the first.
 class FirstMentions {

@@ -13,6 +13,7 @@
 namespace vmonce::app {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -89,22 +90,43 @@ TEST_F(ConfigMistakesTest, OutOfRangeSaysTheRange) {
   }
 }
 
-TEST_F(ConfigMistakesTest, OnlyThisMachineIsServed) {
-  for (const char* address :
-       {"0.0.0.0:80", "192.168.1.1:80", "[::]:80", "128.0.0.1:80", "example.org:80",
-        "127.0.0.1.evil:80", "127.0.0:80", "127.0.0.256:1", "127.0.0.1.:80", "127.0.0.1.2:80"}) {
+TEST_F(ConfigMistakesTest, WhoListensWhereOthersReachIsProtected) {
+  for (const char* address : {"0.0.0.0:80", "192.168.1.1:80", "[::]:80", "128.0.0.1:80",
+                              "[::ffff:127.0.0.1]:80", "[2001:db8::1]:80"}) {
     EXPECT_THAT(Mistakes(std::string("[server]\nlisten = \"") + address + "\""),
-                ElementsAre(HasSubstr("is not a loopback address")))
+                ElementsAre(AllOf(HasSubstr("v.toml:2:10: "), HasSubstr("tls_cert and tls_key"),
+                                  HasSubstr("behind_tls_proxy = true"), HasSubstr("ssh -L"))))
+        << address;
+  }
+  for (const char* address : {"example.org:80", "127.0.0.1.evil:80", "127.0.0:80", "127.0.0.256:1",
+                              "127.0.0.1.:80", "127.0.0.1.2:80", "127.1:80"}) {
+    EXPECT_THAT(Mistakes(std::string("[server]\nlisten = \"") + address + "\""),
+                ElementsAre(HasSubstr("is no IP address")))
         << address;
   }
   for (const char* address : {"", "127.0.0.1", "8080", ":8080", "127.0.0.1:", "127.0.0.1:x",
-                              "127.0.0.1:65536", "127.0.0.1:-1"}) {
+                              "127.0.0.1:65536", "127.0.0.1:-1", "::1:80"}) {
     EXPECT_THAT(Mistakes(std::string("[server]\nlisten = \"") + address + "\""),
                 ElementsAre(HasSubstr("is not ADDRESS:PORT")))
         << address;
   }
   EXPECT_THAT(Mistakes("[server]\nallowed_hosts = [\"a:80\"]"),
               ElementsAre(HasSubstr("without scheme and port")));
+}
+
+TEST_F(ConfigMistakesTest, TlsIsWholeOrNotThere) {
+  EXPECT_THAT(Mistakes("[server]\ntls_cert = \"c.pem\"\n"),
+              ElementsAre(HasSubstr("\"tls_cert\" stands without \"tls_key\"")));
+  EXPECT_THAT(Mistakes("[server]\ntls_key = \"k.pem\"\n"),
+              ElementsAre(HasSubstr("\"tls_key\" stands without \"tls_cert\"")));
+  EXPECT_THAT(Mistakes("[server]\nclient_ca = \"c.pem\"\n"), ElementsAre(HasSubstr("needs TLS")));
+  EXPECT_THAT(Mistakes("[server]\nclient_cert = \"optional\"\n"),
+              ElementsAre(HasSubstr("says nothing without \"client_ca\"")));
+  EXPECT_THAT(Mistakes("[server]\ntls_cert=\"c\"\ntls_key=\"k\"\nclient_ca=\"a\"\n"
+                       "client_cert = \"never\"\n"),
+              ElementsAre(HasSubstr("choose one of \"required\", \"optional\"")));
+  EXPECT_THAT(Mistakes("[server]\nbehind_tls_proxy = \"yes\"\n"),
+              ElementsAre(HasSubstr("must be true or false, not a string")));
 }
 
 TEST_F(ConfigMistakesTest, TheStateDirectorysNameIsPlain) {

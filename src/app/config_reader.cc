@@ -56,6 +56,14 @@ std::optional<std::int64_t> IntegerOf(const ConfigNode& node) {
   return number;
 }
 
+std::optional<bool> BooleanOf(const ConfigNode& node) {
+  if (const auto* boolean = std::get_if<bool>(&node.value)) return *boolean;
+  const auto* word = std::get_if<ConfigWord>(&node.value);
+  if (word != nullptr && word->text == "true") return true;
+  if (word != nullptr && word->text == "false") return false;
+  return std::nullopt;
+}
+
 // Values go into XML, URLs and command lines, where no control character belongs.
 bool HasControls(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
@@ -165,6 +173,24 @@ void ConfigTableReader::Path(std::string_view key, std::string& value) {
     }
   }
   Explain(key, value);
+}
+
+void ConfigTableReader::OptionalPath(std::string_view key, std::string& value) {
+  const ConfigEntry* entry = table_ == nullptr ? nullptr : FindEntry(*table_, key);
+  const std::string* text = entry == nullptr ? nullptr : TextOf(entry->node);
+  if (text == nullptr || !text->empty()) return Path(key, value);
+  Take(key);
+  value.clear();
+  Explain(key, value);
+}
+
+void ConfigTableReader::Boolean(std::string_view key, bool& value) {
+  if (const ConfigNode* node = Take(key)) {
+    const std::optional<bool> boolean = BooleanOf(*node);
+    if (!boolean) WrongType(*node, key, "true or false", fmt::format("write {} = true", key));
+    value = boolean.value_or(value);
+  }
+  Explain(key, value ? "true" : "false");
 }
 
 void ConfigTableReader::Texts(std::string_view key, std::size_t most,

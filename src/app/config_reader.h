@@ -75,6 +75,10 @@ class ConfigTableReader {
   // One of `words`.
   void Choice(std::string_view key, std::span<const std::string_view> words, std::string& value);
   void Path(std::string_view key, std::string& value);
+  // The same, and "" says that there is none.
+  void OptionalPath(std::string_view key, std::string& value);
+  // true or false.
+  void Boolean(std::string_view key, bool& value);
   // A list of strings; outside the file, words between commas.
   void Texts(std::string_view key, std::size_t most, std::vector<std::string>& value);
   void Duration(std::string_view key, DurationRange range, Milliseconds& value);
@@ -97,6 +101,8 @@ class ConfigTableReader {
   // Where the key's value stands; the table's place when it is absent.
   ConfigOrigin At(std::string_view key) const;
 
+  // Says that somebody else reads the key.
+  void Known(std::string_view key) { known_.push_back(key); }
   // Reports the keys that nobody asked for.
   void Finish();
 

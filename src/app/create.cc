@@ -8,6 +8,7 @@
 #include "app/follow.h"
 #include "app/json_text.h"
 #include "app/lookup.h"
+#include "app/vm_goal.h"
 #include "app/ways_in.h"
 #include "base/json.h"
 #include "client/url.h"
@@ -31,18 +32,22 @@ struct CreateFlags {
   bool is_dry_run = false;
 };
 
+enum class CreateWait { kAccepted, kStarted, kAddress, kReady };
+
 // One create under way.
 struct Creation {
   const Invocation& run;
   Ticket ticket;
-  WaitFor wait_for;
-  value answer;  // Of the POST.
+  CreateWait wait_for;
+  value answer{};          // Of the POST.
+  bool is_replay = false;  // An earlier request made what is answered.
 };
 
-std::optional<WaitFor> ParseWait(std::string_view text) {
-  if (text == "accepted") return WaitFor::kAccepted;
-  if (text == "started") return WaitFor::kStarted;
-  if (text == "ready") return WaitFor::kEnd;
+std::optional<CreateWait> ParseWait(std::string_view text) {
+  if (text == "accepted") return CreateWait::kAccepted;
+  if (text == "started") return CreateWait::kStarted;
+  if (text == "address") return CreateWait::kAddress;
+  if (text == "ready") return CreateWait::kReady;
   return std::nullopt;
 }
 
@@ -95,7 +100,7 @@ std::vector<value> CurrentVms(const Creation& creation) {
   auto vms = ListAt(creation.answer, "vms");
   if (vms.empty()) vms.push_back(*At(creation.answer, "vm"));
   for (value& vm : vms) {
-    if (creation.wait_for == WaitFor::kAccepted) continue;
+    if (creation.wait_for == CreateWait::kAccepted) continue;
     const auto now = Get(creation.run, "/v1/vms/" + client::PercentEncode(TextAt(vm, "id")));
     if (now.IsSuccess()) vm = now.json;
   }
@@ -121,6 +126,9 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
                                  is_old ? "exists already under this key and is" : "is",
                                  TextAt(vm, "state"),
                                  is_old ? "" : fmt::format(" after {}", Elapsed(elapsed))));
+    if (const std::string address = AddressOf(vm); !address.empty()) {
+      run.messages.Say("  address: " + address);
+    }
     SayWaysIn(run, vm);
     run.messages.Say("  console: " + CommandHint(run, "console " + NameOf(vm)));
   }
@@ -142,12 +150,28 @@ ExitCode EndFailed(Creation& creation, const value& operation, const std::vector
   return ExitCode::kFailed;
 }
 
+// With --wait=address. The create itself has succeeded: what is missing here is told, not undone.
+ExitCode AwaitAddresses(const Creation& creation, std::vector<value>& vms) {
+  ExitCode code = ExitCode::kDone;
+  if (creation.wait_for != CreateWait::kAddress) return code;
+  for (value& vm : vms) {
+    const ExitCode end = WaitForGoal(creation.run, vm, VmGoal::kAddress);
+    if (code == ExitCode::kDone) code = end;
+    if (creation.run.world.stop.stop_requested()) break;
+  }
+  return code;
+}
+
 ExitCode EndReached(Creation& creation, const value& operation, Milliseconds elapsed) {
   const Invocation& run = creation.run;
-  const auto vms = CurrentVms(creation);
-  PrintVms(creation, operation, vms);
+  auto vms = CurrentVms(creation);
   const std::string state = TextAt(operation, "state");
-  if (state == "failed" || state == "cancelled") return EndFailed(creation, operation, vms);
+  if (state == "failed" || state == "cancelled") {
+    PrintVms(creation, operation, vms);
+    return EndFailed(creation, operation, vms);
+  }
+  const ExitCode addressed = AwaitAddresses(creation, vms);
+  PrintVms(creation, operation, vms);
   SayVms(creation, vms, elapsed);
   // Accepted for good: from here on the server remembers.
   creation.ticket.Finish(run);
@@ -158,7 +182,7 @@ ExitCode EndReached(Creation& creation, const value& operation, Milliseconds ela
     run.messages.Say("  repair: for a new VM choose a new key");
     return ExitCode::kFailed;
   }
-  return ExitCode::kDone;
+  return addressed;
 }
 
 ExitCode EndUnfinished(Creation& creation, const FollowResult& followed) {
@@ -183,15 +207,18 @@ ExitCode EndUnfinished(Creation& creation, const FollowResult& followed) {
 ExitCode FollowCreation(Creation& creation) {
   const Invocation& run = creation.run;
   const value& operation = *At(creation.answer, "operation");
-  Progress progress(run.messages, run.world.clock, run.begin);
-  run.messages.Say(fmt::format("accepted as operation {}: {} ({})", TextAt(operation, "id"),
-                               NameOf(*At(creation.answer, "vm")),
+  Progress progress(run.messages, run.world.clock, run.begin,
+                    creation.is_replay ? ProgressOf::kEarlier : ProgressOf::kOurs);
+  run.messages.Say(fmt::format("{} as operation {}: {} ({})",
+                               creation.is_replay ? "accepted before" : "accepted",
+                               TextAt(operation, "id"), NameOf(*At(creation.answer, "vm")),
                                TextAt(creation.answer, "vm.id")));
-  if (creation.wait_for == WaitFor::kAccepted) {
+  if (creation.wait_for == CreateWait::kAccepted) {
     return EndReached(creation, operation, progress.SinceBegin());
   }
-  const FollowResult followed =
-      Follow(run, TextAt(operation, "id"), creation.wait_for, progress, operation);
+  const WaitFor wait_for =
+      creation.wait_for == CreateWait::kStarted ? WaitFor::kStarted : WaitFor::kEnd;
+  const FollowResult followed = Follow(run, TextAt(operation, "id"), wait_for, progress, operation);
   progress.End();
   if (followed.end != FollowEnd::kReached) return EndUnfinished(creation, followed);
   return EndReached(creation, followed.operation, progress.SinceBegin());
@@ -199,15 +226,16 @@ ExitCode FollowCreation(Creation& creation) {
 
 ExitCode Create(Creation& creation) {
   const Invocation& run = creation.run;
-  run.messages.Say(
-      fmt::format("key {}: {}", creation.ticket.intent.key, Sentence(creation.ticket)));
-  const auto prefer_wait =
-      creation.wait_for == WaitFor::kAccepted ? std::chrono::seconds(0) : limits::kClientPreferWait;
+  // What it is good for is said at the end: a refused request has no VM to return.
+  run.messages.Say("key " + creation.ticket.intent.key);
+  const auto prefer_wait = creation.wait_for == CreateWait::kAccepted ? std::chrono::seconds(0)
+                                                                      : limits::kClientPreferWait;
   // An answer that waits longer than we do would never be read.
   const bool may_wait = run.globals.timeout.value_or(limits::kClientBudget) > 2 * prefer_wait;
   CallResult result =
       Post(run, creation.ticket.intent, false, may_wait ? prefer_wait : std::chrono::seconds(0));
   if (!result.IsSuccess()) return EndUnaccepted(creation, result);
+  creation.is_replay = result.response->Header("idempotent-replayed") == "true";
   creation.answer = std::move(result.json);
   if (TextAt(creation.answer, "vm.id").empty() || TextAt(creation.answer, "operation.id").empty()) {
     return ReportForeignAnswer(run, "create");
@@ -233,20 +261,20 @@ ExitCode Usage(const Invocation& run, std::string_view text) {
   return ExitCode::kUsage;
 }
 
-ExitCode RunNew(const Invocation& run, const CreateFlags& flags, WaitFor wait_for) {
+ExitCode RunNew(const Invocation& run, const CreateFlags& flags, CreateWait wait_for) {
   const auto body = BuildCreateBody(flags.fields);
   if (!body) return Usage(run, body.error().detail);
   const std::string canonical = CanonicalJson(*body);
   if (flags.is_dry_run) return DryRun(run, canonical, flags);
   auto ticket = TakeTicket(run, canonical, flags.key);
   if (!ticket) return ticket.error();
-  Creation creation{run, std::move(*ticket), wait_for, nullptr};
+  Creation creation{run, std::move(*ticket), wait_for};
   return Create(creation);
 }
 
 ExitCode RunCreate(const Invocation& run, CreateFlags flags) {
   const auto wait_for = ParseWait(flags.wait);
-  if (!wait_for) return Usage(run, "--wait is accepted, started or ready");
+  if (!wait_for) return Usage(run, "--wait is accepted, started, address or ready");
   if (flags.key) {
     // Either spelling of a key names the same one, here as in the header.
     const std::string_view line = *flags.key;
@@ -258,7 +286,7 @@ ExitCode RunCreate(const Invocation& run, CreateFlags flags) {
   const auto key = flags.resume_key.empty() ? flags.key : std::optional(flags.resume_key);
   auto ticket = ResumeTicket(run, key);
   if (!ticket) return ticket.error();
-  Creation creation{run, std::move(*ticket), *wait_for, nullptr};
+  Creation creation{run, std::move(*ticket), *wait_for};
   return Create(creation);
 }
 
@@ -273,6 +301,9 @@ void AddFields(CLI::App& command, CreateFields& fields) {
   command.add_option("--user-data", fields.user_data_file, "File of cloud-init user data");
   command.add_option("--label", fields.labels, "Label k=v (repeatable)")->allow_extra_args(false);
   command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)");
+  command.add_option("--desired", fields.desired, "running (default), or stopped: not started");
+  command.add_option("--restart", fields.restart,
+                     "host-failure (default): started again when its host took it down; or never");
   command
       .add_option("--forward", fields.forwards,
                   "Way in: [HOST_PORT:]GUEST_PORT[/udp], such as 22 (repeatable)")
@@ -290,7 +321,8 @@ void AddCreate(CLI::App& app, ClientCommand& chosen) {
   const auto flags = std::make_shared<CreateFlags>();
   AddFields(*command, flags->fields);
   command->add_option("--key", flags->key, "Idempotency key (default: made, kept and printed)");
-  command->add_option("--wait", flags->wait, "Wait until: accepted, started, ready (default)");
+  command->add_option("--wait", flags->wait, "Wait until it is (default: ready)")
+      ->type_name("accepted|started|address|ready");
   auto* resume = command->add_option("--resume", flags->resume_key,
                                      "Finish an unfinished create (of this KEY, or the only one)");
   resume->expected(0, 1)->type_name("[KEY]");

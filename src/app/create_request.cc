@@ -174,6 +174,8 @@ Result<object> BuildCreateBody(const CreateFields& fields) {
   body["image"] = fields.image;
   if (!fields.name.empty()) body["name"] = fields.name;
   if (!fields.hostname.empty()) body["hostname"] = fields.hostname;
+  if (!fields.desired.empty()) body["desired"] = fields.desired;
+  if (!fields.restart.empty()) body["restart"] = fields.restart;
   if (const Status added = AddSizes(fields, body); !added) return std::unexpected(added.error());
   if (const Status added = AddLabels(fields.labels, body); !added) {
     return std::unexpected(added.error());

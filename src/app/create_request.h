@@ -13,7 +13,7 @@ namespace vmonce::app {
 
 // Only what was given is sent, so that the server's defaults, not ours, fill in the rest.
 struct CreateFields {
-  std::string name, image, memory, disk, hostname, user_data_file;
+  std::string name, image, memory, disk, hostname, user_data_file, desired, restart;
   std::optional<int> cpus, count;
   std::vector<std::string> ssh_key_files, labels, forwards;
   std::string network;

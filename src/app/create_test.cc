@@ -292,6 +292,56 @@ TEST_F(Create, ARepeatedKeyShowsTheVmThatIsThere) {
   EXPECT_EQ(document->at("vm").at("id"), "vm-1");
 }
 
+TEST_F(Create, AReplayTellsNoStepsAsIfTheyRanNow) {
+  Expect("POST /v1/vms",
+         {FakeTransport::Json(200,
+                              CreatedJson(OperationJson("succeeded", "done", "publish"),
+                                          VmJson("ready"), "existing"),
+                              {{"idempotent-replayed", "true"}})});
+  ExpectJson("GET /v1/vms/vm-1", 200, VmJson("ready"));
+  EXPECT_EQ(Run(With({"--key", "k-1"})), 0);
+  EXPECT_TRUE(Said("accepted before as operation op-1")) << terminal_.err;
+  EXPECT_FALSE(Said("] place") || Said("] ready")) << terminal_.err;
+}
+
+TEST_F(Create, AReplayOfARunningCreateTellsWhatWasDoneBefore) {
+  Expect("POST /v1/vms",
+         {FakeTransport::Json(202,
+                              CreatedJson(OperationJson("running", "forward", "seed"),
+                                          VmJson("creating"), "existing"),
+                              {{"idempotent-replayed", "true"}})});
+  Expect("GET /v1/operations/op-1", {Step("define"), Succeeded()});
+  ExpectJson("GET /v1/vms/vm-1", 200, VmJson("ready"));
+  EXPECT_EQ(Run(With({"--key", "k-1"})), 0);
+  EXPECT_TRUE(Said("done before: place, disk")) << terminal_.err;
+  EXPECT_FALSE(Said("] disk\n")) << terminal_.err;
+  EXPECT_TRUE(Said("] seed\n") && Said("] ready\n")) << terminal_.err;
+}
+
+TEST_F(Create, ARefusedCreateDoesNotSpeakOfTheSameVm) {
+  ExpectJson("POST /v1/vms", 409, R"({"code":"name_taken","detail":"web is there"})");
+  EXPECT_EQ(Run(With({"--key", "k-1"})), 1);
+  EXPECT_FALSE(Said("returns the same VM")) << terminal_.err;
+  EXPECT_TRUE(terminal_.err.starts_with("key k-1\n")) << terminal_.err;
+}
+
+TEST_F(Create, WaitAddressEndsWhenTheGuestHasOne) {
+  ServeWholeCreate();
+  const auto vm = [](std::string_view addresses) {
+    return FakeTransport::Json(
+        200, fmt::format(R"({{"id":"vm-1","name":"web","state":"ready","network":"lan",)"
+                         R"("addresses":[{}]}})",
+                         addresses));
+  };
+  Expect("GET /v1/vms/vm-1", {vm(""), vm(""), vm("\"10.0.0.7\"")});
+  EXPECT_EQ(Run(With({"--wait", "address"})), 0) << terminal_.err;
+  EXPECT_TRUE(Said("web has an address: 10.0.0.7")) << terminal_.err;
+  EXPECT_TRUE(Said("  address: 10.0.0.7")) << terminal_.err;
+  ServeWholeCreate();
+  Expect("GET /v1/vms/vm-1", {vm("")});
+  EXPECT_EQ(Run(With({"--wait", "address", "--timeout", "10s"})), 4) << terminal_.err;
+}
+
 TEST_F(Create, WaitAcceptedReturnsAtOnce) {
   Expect("POST /v1/vms", {Accepted()});
   EXPECT_EQ(Run(With({"--wait", "accepted", "-o", "name"})), 0);

@@ -37,6 +37,25 @@ std::string Since(const std::optional<Time>& begin, const std::string& at) {
   return "+" + Elapsed(*time - *begin);
 }
 
+// One row an entry: when, which attempt, which VM of several, what, and which replica said so.
+std::vector<std::vector<std::string>> TimelineRows(const Story& story,
+                                                   const std::optional<Time>& begin) {
+  const bool is_batch = ListAt(story.operation, "vms").size() > 1;
+  std::vector<std::vector<std::string>> rows;
+  for (const value& entry : story.timeline) {
+    const auto index = NumberAt(entry, "index", -1);
+    auto& row = rows.emplace_back();
+    row.push_back("  " + Since(begin, TextAt(entry, "at")));
+    row.push_back(fmt::format("attempt {}", NumberAt(entry, "attempt", 1)));
+    if (is_batch) row.push_back(index < 0 ? "all" : fmt::format("VM {}", index));
+    row.push_back(TextAt(entry, "event"));
+    const std::string replica = TextAt(entry, "replica");
+    row.push_back(replica.empty() ? "-" : replica);
+    row.push_back(TextAt(entry, "detail"));
+  }
+  return rows;
+}
+
 void PrintStory(Terminal& terminal, const Story& story) {
   const value& operation = story.operation;
   const std::string accepted = TextAt(operation, "accepted_at");
@@ -49,15 +68,12 @@ void PrintStory(Terminal& terminal, const Story& story) {
                         TextAt(vm, "id"), TextAt(vm, "state"));
   }
   text += "What happened:\n";
-  int duplicates = 0;
-  for (const value& entry : story.timeline) {
-    if (TextAt(entry, "event") == "duplicate_served") ++duplicates;
-    const auto index = NumberAt(entry, "index", -1);
-    text +=
-        fmt::format("  {:>10}  attempt {}{}  {:<18}  {}  [{}]\n", Since(begin, TextAt(entry, "at")),
-                    NumberAt(entry, "attempt", 1), index < 0 ? "" : fmt::format(" VM {}", index),
-                    TextAt(entry, "event"), TextAt(entry, "detail"), TextAt(entry, "replica"));
-  }
+  const auto duplicates = std::ranges::count_if(story.timeline, [](const value& entry) {
+    return TextAt(entry, "event") == "duplicate_served";
+  });
+  terminal.Out(Printable(text));
+  PrintRows(terminal, TimelineRows(story, begin));
+  text.clear();
   const std::string finished = TextAt(operation, "finished_at");
   text += fmt::format("It is {}{}.\n", TextAt(operation, "state"),
                       finished.empty() ? "" : ", ended at " + Since(begin, finished));

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "app/command_line.h"
+#include "base/file.h"
 #include "base/temp_dir.h"
 #include "client/fake_transport.h"
 
@@ -31,6 +32,9 @@ class FakeWorld : public testing::Test {
 
   FakeWorld() {
     environment_["XDG_STATE_HOME"] = home_.path();
+    // Neither the files of whoever runs the tests nor those of the machine.
+    WriteClientConfig("");
+    environment_["VMONCE_CLIENT_CONFIG"] = home_.File("client.toml");
     transport_.handler = [this](const client::HttpRequest& request) { return Serve(request); };
   }
 
@@ -49,6 +53,10 @@ class FakeWorld : public testing::Test {
     return static_cast<int>(RunClient(
         std::get<ParsedClient>(parsed),
         World{transport_, clock_, random_, threads_, terminal_, environment, stop_.get_token()}));
+  }
+
+  void WriteClientConfig(std::string_view toml) {
+    EXPECT_TRUE(WriteFileAtomically(home_.File("client.toml"), toml, 0600));
   }
 
   // What the server says to "METHOD /path?query"; each use of a list's last answer repeats it.

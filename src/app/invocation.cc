@@ -23,6 +23,13 @@ ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const Call
                                run.client.base_url(), result.tries,
                                result.tries == 1 ? "try" : "tries", cause));
   if (result.error->code == ErrorCode::kInvalid) return ExitCode::kFailed;
+  if (result.error->code == ErrorCode::kRefused) {
+    run.messages.Say(
+        "  repair: name the file of the authority that made the server's certificate with --cacert "
+        "or VMONCE_CACERT, use a name or address of that certificate in --url, and, where the "
+        "server asks for one, show your own with --client-cert and --client-key");
+    return ExitCode::kUnreachable;
+  }
   run.messages.Say(
       "  repair: start it with `vmonce serve`, or name another server with --url or VMONCE_URL");
   return ExitCode::kUnreachable;
@@ -76,10 +83,7 @@ std::string NewKey(const World& world) {
 }
 
 std::string CommandHint(const Invocation& run, std::string_view command) {
-  const bool is_default =
-      run.globals.url == run.world.environment("VMONCE_URL").value_or(std::string(kDefaultUrl));
-  return is_default ? fmt::format("vmonce {}", command)
-                    : fmt::format("vmonce --url {} {}", run.globals.url, command);
+  return fmt::format("vmonce {}{}", run.globals.reach, command);
 }
 
 ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallResult& result) {
@@ -125,6 +129,11 @@ std::string RepairOf(std::string_view code) {
        "request unchanged"},
       {"idempotency_key_expired", "its VM is gone; for a new VM choose a new key"},
       {"image_not_found", "`vmonce images` lists what there is"},
+      {"image_exists", "choose another --name; `vmonce images` lists what there is"},
+      {"image_in_use", "delete its VMs first; `vmonce list` shows which VM has which image"},
+      {"image_invalid", "use a raw or qcow2 disk that needs no other file; see docs/images.md"},
+      {"image_unavailable",
+       "put the file back or make room where the detail says, then repeat with the same key"},
       {"name_taken", "choose another name, or look at the VM that has it: `vmonce get NAME`"},
       {"vm_not_found", "`vmonce list` lists what there is"},
       {"operation_not_found", "`vmonce operations` lists what there is"},
@@ -132,13 +141,21 @@ std::string RepairOf(std::string_view code) {
        "`vmonce hosts` shows what is free; ask for less or delete a VM, then repeat with the same "
        "key"},
       {"quota_exceeded", "delete a VM or ask for a larger quota, then repeat with the same key"},
+      {"too_many_keys", "delete VMs that are no longer needed, or ask for a larger quota"},
+      {"unauthenticated",
+       "set VMONCE_TOKEN, or put the token into a file and name it with --token-file; an operator "
+       "makes one with `vmonce token create`"},
+      {"forbidden", "use a token with the role that is named above"},
       {"hypervisor_refused", "the host cannot run this VM; change the request and use a new key"},
       {"hypervisor_unavailable",
        "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},
       {"ledger_behind",
        "an older ledger was restored; its operator must rebuild it before it takes requests"},
       {"conflict", "something that is not vmonce's stands in the way on the host; remove it there"},
-      {"host_not_allowed", "reach the server by the address it listens on, 127.0.0.1 by default"},
+      {"host_not_allowed",
+       "reach the server by the address it listens on, or have the name added to [server] "
+       "allowed_hosts of its configuration"},
+      {"tls_required", "write https:// in --url"},
       {"console_not_ready", "wait until the VM has been started"},
       {"http_404", "this server is not vmonce, or is an older one; check --url"},
   };

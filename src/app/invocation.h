@@ -8,18 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include "app/client_settings.h"
 #include "app/exit_code.h"
 #include "app/output.h"
 #include "app/terminal.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "client/curl_transport.h"
 #include "client/retrying_client.h"
 #include "client/transport.h"
 
 namespace vmonce::app {
-
-inline constexpr std::string_view kDefaultUrl = "http://127.0.0.1:8080";
 
 struct World {
   client::Transport& transport;
@@ -33,6 +33,10 @@ struct World {
 
 struct Globals {
   std::string url{kDefaultUrl};  // Of NormaliseBaseUrl().
+  std::string token;             // "" for none.
+  client::TlsIdentity tls{};
+  std::string reach;  // The flags that led to this server, to be repeated in hints: "--url X ".
+  std::vector<ConfigValue> explanation;  // Where the client's settings came from.
   OutputFormat format = OutputFormat::kTable;
   std::optional<Milliseconds> timeout;  // Ends the waiting, never the operation.
 };

@@ -46,7 +46,8 @@ ExitCode RunClientProcess(const ParsedClient& parsed, Terminal& terminal) {
   const auto transport =
       client::NewCurlTransport({.user_agent = "vmonce/" VMONCE_VERSION,
                                 .connect_timeout = model::limits::kClientConnect,
-                                .max_answer_bytes = model::limits::kClientAnswerBytes});
+                                .max_answer_bytes = model::limits::kClientAnswerBytes,
+                                .tls = parsed.globals.tls});
   const InterruptWatcher watcher(*threads);
   return RunClient(
       parsed, World{*transport, *clock, *random, *threads, terminal, &Environment, watcher.stop()});

@@ -1,6 +1,7 @@
 #include "app/node.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,16 +10,25 @@
 #include "app/metrics.h"
 #include "app/observers.h"
 #include "app/service_metrics.h"
+#include "base/rfc3339.h"
 #include "base/seal.h"
 #include "engine/periodic.h"
 #include "engine/worker_pool.h"
 #include "http/server.h"
 #include "hypervisor/factory.h"
+#include "hypervisor/image_files.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/auth_limits.h"
+#include "model/http_limits.h"
+#include "model/image_limits.h"
+#include "model/work_limits.h"
+#include "service/authenticator.h"
 #include "service/capacity.h"
+#include "service/host_admin.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
 #include "workflows/workflows.h"
@@ -29,6 +39,21 @@ namespace {
 namespace limits = model::limits;
 
 model::ReplicaId NewReplicaId(Random& random) { return {fmt::format("r-{:016x}", random.Next())}; }
+
+std::optional<http::TlsFiles> TlsFilesOf(const ServerConfig& server) {
+  if (!server.HasTls()) return std::nullopt;
+  return http::TlsFiles{server.tls_cert, server.tls_key, server.client_ca,
+                        server.is_client_cert_required};
+}
+
+// A process that may open few files serves few connections, and keeps some files for the ledger,
+// libvirt and guests: running out of them there would be worse than a 503.
+std::size_t ConnectionsThatFit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return limits::kHttpConnections;
+  const std::size_t kept = std::min<std::size_t>(limits::kHttpFilesKept, files.rlim_cur / 2);
+  return std::min<std::size_t>(limits::kHttpConnections, files.rlim_cur - kept);
+}
 
 Status MakeStateDirectory(const std::string& dir) {
   std::error_code error;
@@ -52,6 +77,17 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 
 namespace {
 
+service::Quotas QuotasOf(const Config& config) {
+  const auto quota_of = [](const QuotaConfig& quota) {
+    return service::ProjectQuota{quota.amounts, quota.keys};
+  };
+  std::map<model::ProjectId, service::ProjectQuota> named;
+  for (const ProjectConfig& project : config.projects) {
+    named.emplace(project.name, quota_of(project.quota));
+  }
+  return service::Quotas(quota_of(config.quota), std::move(named));
+}
+
 struct Meters {
   explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
   PrometheusMetrics metrics;
@@ -65,12 +101,15 @@ double Seconds(std::chrono::nanoseconds duration) {
 }  // namespace
 
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+        std::unique_ptr<ledger::SqliteLedger> l, std::unique_ptr<ports::ImageStore> files,
         std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
   void Wire();
+  void WirePeriodic();
+  void WireServer();
   // Why nothing may be accepted now, if so.
   std::optional<model::Problem> Closed() const;
   http::Router Routes();
@@ -82,8 +121,11 @@ struct Node::Parts {
   NodeDoors doors;
   const model::ReplicaId replica;
   std::unique_ptr<Meters> meters;
-  std::unique_ptr<ports::Ledger> ledger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
+  std::unique_ptr<ports::ImageStore> image_files;
   Sealer sealer;
+  service::Authenticator authenticator;
+  service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
   workflows::WorkflowParts workflow_parts;
@@ -93,6 +135,7 @@ struct Node::Parts {
   MeteredWork observer;
   service::Capacity capacity;
   service::ImageCatalog images;
+  service::ImageService image_store;
   service::Queries queries;
 
   // Made by Wire().
@@ -100,21 +143,29 @@ struct Node::Parts {
   std::unique_ptr<service::Intake> intake;
   std::unique_ptr<service::VmService> vms;
   std::unique_ptr<service::Reconciler> reconciler;
+  std::unique_ptr<service::HostAdmin> host_admin;
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> image_sweeper;
+  std::unique_ptr<engine::Periodic> measuring;
+  std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
 
 Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
-                   std::unique_ptr<ports::Ledger> l, std::string key)
+                   std::unique_ptr<ledger::SqliteLedger> l,
+                   std::unique_ptr<ports::ImageStore> files, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
       meters(std::move(m)),
       ledger(std::move(l)),
+      image_files(std::move(files)),
       sealer(std::move(key), d.random),
+      authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
+      tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
                      sealer,   d.clock,
@@ -124,8 +175,9 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
       waiters(d.clock, d.threads),
       observer(meters->service, waiters, d.clock),
-      capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
-      images(c.images),
+      capacity(*ledger, d.clock, d.threads, limits::kCapacityAgeMost),
+      images(d.threads, c.images),
+      image_store({*ledger, *image_files, images, d.clock, d.random, d.threads, d.logger}),
       queries(*ledger, fleet, images, c.retention) {}
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
@@ -141,7 +193,8 @@ void Node::Parts::Wire() {
                                     limits::kHeldRetry,
                                     fleet.SettleTime(),
                                     limits::kStepFailures,
-                                    limits::kUndoFailuresStuck};
+                                    limits::kUndoFailuresStuck,
+                                    limits::kRecordWithin};
   const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
                                   doors.random, doors.logger, replica, bounds};
   workers = std::make_unique<engine::WorkerPool>(
@@ -156,7 +209,7 @@ void Node::Parts::Wire() {
           doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
           [this] { return Closed(); },
           [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
-      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+      service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
       workflow_parts, doors.threads, doors.logger,
@@ -164,7 +217,14 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
-  scrape = std::make_unique<Scrape>(meters->service, *ledger, *vms, *reconciler, doors.threads);
+  host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
+  scrape =
+      std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
+  WirePeriodic();
+  WireServer();
+}
+
+void Node::Parts::WirePeriodic() {
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
       [this] {
@@ -176,6 +236,28 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  image_sweeper = std::make_unique<engine::Periodic>(
+      "image-sweep", limits::kImageSweepEvery, [this] { image_store.Sweep(); }, doors.clock,
+      doors.threads);
+  // The io thread asks for it with every create, and may not wait for the ledger.
+  measuring = std::make_unique<engine::Periodic>(
+      "capacity", limits::kCapacityAge,
+      [this] {
+        // An error shows where the ledger is asked next.
+        (void)capacity.Refresh();
+      },
+      doors.clock, doors.threads);
+  token_refresh = std::make_unique<engine::Periodic>(
+      "tokens", limits::kTokenRefresh,
+      [this] {
+        const Status refreshed = authenticator.Refresh();
+        if (refreshed) return;
+        doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
+      },
+      doors.clock, doors.threads);
+}
+
+void Node::Parts::WireServer() {
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -205,7 +287,8 @@ std::optional<model::Problem> Node::Parts::Closed() const {
   }
   problem.code = "ledger_behind";
   problem.detail =
-      "Machines on the hosts are newer than this ledger: an older copy of it was restored. Nothing "
+      "Machines on the hosts are newer than this ledger: an older copy of it was restored. "
+      "Nothing "
       "is accepted or removed until the newest copy is back.";
   problem.retry_after = model::limits::kRetryAfterMax;
   return problem;
@@ -215,10 +298,13 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
-                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
+                      sealer, doors.clock, doors.logger,
+                      service::Rate{config.auth.rate, config.auth.burst},
+                      rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
+                        scrape->UpdateHttp(*server);
                         scrape->Update();
                         return meters->metrics.Render();
                       },
@@ -238,7 +324,13 @@ http::ServerOptions Node::Parts::HttpOptions() const {
   for (const std::string& name : config.server.allowed_hosts) options.allowed_hosts.push_back(name);
   options.max_header_bytes = limits::kHeaderBytes;
   options.max_body_bytes = limits::kBodyBytes;
-  options.max_connections = limits::kHttpConnections;
+  options.max_connections = ConnectionsThatFit();
+  // Everybody comes from a proxy's one address.
+  options.max_connections_per_address =
+      config.server.behind_tls_proxy ? 0 : limits::kHttpConnectionsPerAddress;
+  options.max_handshakes = limits::kHttpHandshakes;
+  options.handshake_timeout = limits::kHttpHandshakeTimeout;
+  options.tls = TlsFilesOf(config.server);
   options.header_timeout = limits::kHttpHeaderTimeout;
   options.body_timeout = limits::kHttpBodyTimeout;
   options.idle_timeout = limits::kHttpIdleTimeout;
@@ -256,6 +348,9 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  image_sweeper->Start();
+  measuring->Start();
+  token_refresh->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -265,9 +360,12 @@ void Node::Parts::StopWork() {
   server->Stop();
   intake->Stop();
   duplicates->Stop();
+  measuring->Stop();
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();
+  image_sweeper->Stop();
+  token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -277,11 +375,16 @@ Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Node::~Node() = default;
 
 Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) {
+  if (const std::optional<http::TlsFiles> files = TlsFilesOf(config.server)) {
+    const auto loaded = http::TlsContext::Load(*files, doors.clock.Now());
+    if (!loaded) return std::unexpected(loaded.error());
+  }
   if (const Status made = MakeStateDirectory(config.state.dir); !made) {
     return std::unexpected(made.error());
   }
   auto meters = std::make_unique<Meters>(doors.threads);
-  // libvirt reads the environment when its first door is made, so hosts come before other threads.
+  // libvirt reads the environment when its first door is made, so hosts come before other
+  // threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
   // Shared by the hosts: it ends with the last call to any of them.
   const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
@@ -294,6 +397,7 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
     options.events = events;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
@@ -318,8 +422,15 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   Result<std::string> key = LoadOrCreateKeyFile(config.state.KeyPath(), doors.random);
   if (!key) return Context("key file", key.error());
 
+  Result<std::unique_ptr<hypervisor::FileImageStore>> files = hypervisor::FileImageStore::Open(
+      {config.state.ImagesPath(), limits::kImageSpareBytes}, doors.clock, doors.threads);
+  if (!files) return Context("image store", files.error());
+
   auto parts = std::make_unique<Parts>(config, doors, std::move(meters), std::move(*ledger),
-                                       std::move(*key));
+                                       std::move(*files), std::move(*key));
+  if (const Status loaded = parts->image_store.Load(); !loaded) {
+    return Context("image store", loaded.error());
+  }
   for (std::size_t i = 0; i < host_doors.size(); ++i) {
     parts->AddHost(config.hosts[i], std::move(host_doors[i]));
   }
@@ -329,12 +440,17 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
 }
 
 Status Node::Start() {
+  // Before anybody can ask.
+  if (const Status read = parts_->authenticator.Refresh(); !read) {
+    return Context("tokens", read.error());
+  }
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";
     return std::unexpected(std::move(error));
   }
   parts_->StartThreads();
+  TellCertificate();
   return {};
 }
 
@@ -344,11 +460,34 @@ bool Node::Stop() {
                               [](const hypervisor::HostThreads* door) { return door->AnyOut(); });
 }
 
+bool Node::IsTakingRequests(Milliseconds within) const {
+  return parts_->doors.clock.Monotonic() - parts_->server->LastTurn() <= within;
+}
+
+void Node::ReloadTls() {
+  Logger& logger = parts_->doors.logger;
+  const Status reloaded = parts_->server->ReloadTls();
+  if (!reloaded) {
+    logger.Error("tls_not_reloaded", {{"cause", reloaded.error().detail},
+                                      {"effect", "the certificate from before stays in use"}});
+    return;
+  }
+  TellCertificate();
+}
+
+void Node::TellCertificate() {
+  const std::optional<Time> expires = parts_->server->CertificateExpires();
+  if (!expires) return;
+  const bool is_soon = *expires < parts_->doors.clock.Now() + limits::kCertificateWarning;
+  parts_->doors.logger.Write(is_soon ? LogLevel::kWarning : LogLevel::kInfo, "tls_certificate",
+                             {{"expires", FormatRfc3339(*expires)}});
+}
+
 std::string Node::Url() const {
   const std::string& address = parts_->config.server.address;
   const bool is_ipv6 = address.contains(':');
-  return fmt::format("http://{}{}{}:{}", is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "",
-                     parts_->server->port());
+  return fmt::format("{}://{}{}{}:{}", parts_->config.server.HasTls() ? "https" : "http",
+                     is_ipv6 ? "[" : "", address, is_ipv6 ? "]" : "", parts_->server->port());
 }
 
 std::string Node::LedgerId() const { return parts_->ledger->Id().value; }

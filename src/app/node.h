@@ -40,12 +40,19 @@ class Node {
   // out, and the process must end by _exit.
   bool Stop();
 
+  // The thread that takes requests came round within `within`: it does not hang. Thread-safe.
+  bool IsTakingRequests(Milliseconds within) const;
+  // Reads the TLS files again, and logs what came of it: with a bad file the old certificate stays.
+  // Open connections go on. Between Start and Stop; nothing happens without TLS.
+  void ReloadTls();
+
   std::string Url() const;
   std::string LedgerId() const;
 
  private:
   struct Parts;
   explicit Node(std::unique_ptr<Parts> parts);
+  void TellCertificate();
   std::unique_ptr<Parts> parts_;
 };
 

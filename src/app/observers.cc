@@ -31,7 +31,24 @@ void Scrape::Update() {
     acted = count;
   }
   UpdateLedger();
+  UpdateHosts();
   UpdateReconciler();
+}
+
+void Scrape::UpdateHttp(const http::Server& server) {
+  MonitorLock lock(*monitor_);
+  const http::ConnectionCounts counts = server.Counts();
+  metrics_.HttpConnections().Set(static_cast<double>(counts.open));
+  const std::pair<const char*, std::uint64_t> ended[] = {{"refused", counts.refused},
+                                                         {"evicted", counts.evicted},
+                                                         {"handshake", counts.failed_handshakes}};
+  for (const auto& [reason, count] : ended) {
+    std::uint64_t& closed = closed_[reason];
+    metrics_.HttpConnectionsClosed(reason).Add(count - closed);
+    closed = count;
+  }
+  const std::optional<Time> expires = server.CertificateExpires();
+  if (expires) metrics_.CertificateExpiry().Set(static_cast<double>(ToUnixMs(*expires)) / 1000);
 }
 
 void Scrape::UpdateLedger() {
@@ -40,12 +57,21 @@ void Scrape::UpdateLedger() {
   for (const auto& [state, count] : totals->operations_in_state) {
     metrics_.OperationsInState(state).Set(static_cast<double>(count));
   }
+  metrics_.operations_stuck.Set(static_cast<double>(totals->stuck));
   const Time now = ledger_.Now();
   const auto age = [now](const std::optional<Time>& since) {
     return since ? Seconds(now - *since) : 0.0;
   };
   metrics_.oldest_unfinished_age.Set(age(totals->oldest_unfinished));
   metrics_.outbox_oldest_pending_age.Set(age(totals->oldest_event));
+}
+
+void Scrape::UpdateHosts() {
+  int reachable = 0;
+  const std::vector<model::HostId> ids = fleet_.Ids();
+  for (const model::HostId& id : ids) reachable += fleet_.StatusOf(id).is_reachable ? 1 : 0;
+  metrics_.Hosts(true).Set(reachable);
+  metrics_.Hosts(false).Set(static_cast<double>(ids.size()) - reachable);
 }
 
 // What the sweeps saw is the state of the world, so these are gauges of the last ones.

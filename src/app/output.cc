@@ -19,8 +19,13 @@ constexpr Column kVmColumnTable[] = {
 
 // What a person looks for in a table at a glance.
 std::string_view ColourOf(std::string_view cell) {
-  if (cell == "ready" || cell == "succeeded" || cell == "up") return "\033[32m";
-  if (cell == "failed" || cell == "missing" || cell == "down") return "\033[31m";
+  if (cell == "ready" || cell == "succeeded" || cell == "active" || cell == "ok") {
+    return "\033[32m";
+  }
+  if (cell == "failed" || cell == "missing" || cell == "dead" || cell == "fail") {
+    return "\033[31m";
+  }
+  if (cell == "warn" || cell == "draining") return "\033[33m";
   if (cell == "creating" || cell == "running" || cell == "verifying" || cell == "deleting") {
     return "\033[33m";
   }
@@ -52,6 +57,15 @@ std::string OneLine(std::string cell) {
   return Printable(cell);
 }
 
+std::vector<std::size_t> WidthsOf(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  }
+  return widths;
+}
+
 void PrintTable(Terminal& terminal, const Items& items, std::span<const Column> columns) {
   std::vector<std::vector<std::string>> rows(1);
   for (const Column& column : columns) rows[0].emplace_back(column.title);
@@ -61,10 +75,7 @@ void PrintTable(Terminal& terminal, const Items& items, std::span<const Column> 
       row.push_back(OneLine(column.cell ? column.cell(item) : CellAt(item, column.path)));
     }
   }
-  std::vector<std::size_t> widths(columns.size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
+  const std::vector<std::size_t> widths = WidthsOf(rows);
   const bool has_colour = terminal.traits().out_has_colour;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     PrintRow(terminal, rows[i], widths, has_colour && i > 0);
@@ -105,6 +116,16 @@ void PrintMembers(Terminal& terminal, const value& item) {
 }  // namespace
 
 const std::span<const Column> kVmColumns{kVmColumnTable};
+
+void PrintRows(Terminal& terminal, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& row : rows) {
+    auto& line = lines.emplace_back();
+    for (const std::string& cell : row) line.push_back(OneLine(cell));
+  }
+  const std::vector<std::size_t> widths = WidthsOf(lines);
+  for (const auto& line : lines) PrintRow(terminal, line, widths, false);
+}
 
 std::optional<OutputFormat> ParseOutputFormat(std::string_view text) {
   if (text == "table") return OutputFormat::kTable;

@@ -33,6 +33,9 @@ struct Column {
 
 extern const std::span<const Column> kVmColumns;
 
+// Cells below each other, for what is no list of the API. Nothing is cut.
+void PrintRows(Terminal& terminal, const std::vector<std::vector<std::string>>& rows);
+
 // Items of a list. Documents are {"items": [...]}, as the API's are.
 void PrintItems(Terminal& terminal, OutputFormat format,
                 const std::vector<boost::json::value>& items, std::span<const Column> columns);

@@ -52,6 +52,19 @@ void Progress::Update(const value& operation) {
   const auto items = ListAt(operation, "items");
   if (items.size() == 1) UpdateOne(operation, items[0]);
   if (items.size() > 1) UpdateMany(items);
+  CatchUp();
+}
+
+void Progress::CatchUp() {
+  if (!is_catching_up_) return;
+  is_catching_up_ = false;
+  std::string steps;
+  for (const auto& [step, when] : reached_) steps += (steps.empty() ? "" : ", ") + step;
+  // An operation that has ended needs no list: its end is told by whoever follows it.
+  if (!steps.empty() && !reached_.back().first.starts_with("ready") &&
+      reached_.back().first != "done") {
+    messages_.Say(fmt::format("[{:>8}] done before: {}", Elapsed(SinceBegin()), steps));
+  }
 }
 
 void Progress::UpdateOne(const value& operation, const value& item) {
@@ -103,8 +116,8 @@ bool Progress::HasReached(std::string_view step) const {
 
 void Progress::Reach(std::string_view step) {
   if (step.empty()) return;
-  reached_.emplace_back(step, Elapsed(SinceBegin()));
-  if (!messages_.HasLive()) Note(std::string(step), last_plain_);
+  reached_.emplace_back(step, is_catching_up_ ? "before" : Elapsed(SinceBegin()));
+  if (!messages_.HasLive() && !is_catching_up_) Note(std::string(step), last_plain_);
 }
 
 void Progress::Note(std::string text, std::string& last) {
@@ -117,6 +130,7 @@ void Progress::Draw(std::string_view current) {
   if (!messages_.HasLive()) return;
   std::string line;
   for (const auto& [step, when] : reached_) {
+    if (when == "before") continue;
     line += fmt::format("{}{} {}", line.empty() ? "  " : " -> ", step, when);
   }
   if (!current.empty()) {

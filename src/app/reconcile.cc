@@ -5,11 +5,18 @@ namespace vmonce::app {
 namespace {
 
 constexpr Column kReportColumns[] = {
-    {"HOST", "host"},       {"DOMAINS", "domains"},
-    {"OURS", "ours"},       {"MISSING", "missing"},
-    {"FOUND", "found"},     {"MADE_DUE", "made_due"},
-    {"STRAYS", "strays"},   {"QUARANTINED", "quarantined"},
-    {"REMOVED", "removed"}, {"ALARMED", "alarmed"},
+    {"HOST", "host"},
+    {"DOMAINS", "domains"},
+    {"OURS", "ours"},
+    {"MISSING", "missing"},
+    {"FOUND", "found"},
+    {"MADE_DUE", "made_due"},
+    {"STRAYS", "strays"},
+    {"QUARANTINED", "quarantined"},
+    {"REMOVED", "removed"},
+    {"KEPT_VOLUMES", "kept_volumes"},
+    {"SECOND_COPIES", "second_copies"},
+    {"ALARMED", "alarmed"},
     {"PROBLEM", "problem"},
 };
 

@@ -13,6 +13,8 @@
 #include "app/config.h"
 #include "app/exit_code.h"
 #include "app/node.h"
+#include "app/serve_check.h"
+#include "app/service_manager.h"
 #include "base/system.h"
 
 namespace vmonce::app {
@@ -29,15 +31,51 @@ void RaiseOpenFiles() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Blocked before any thread is made, so that all inherit it and only WaitForEnd() takes them.
-sigset_t BlockEndSignals() {
+// Blocked before any thread is made, so that all inherit it and only ServeUntilTold() takes them.
+sigset_t BlockSignals() {
   sigset_t signals{};
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
+}
+
+int Check(const Config& config) {
+  bool is_ok = true;
+  for (const CheckLine& line : CheckStart(config)) {
+    std::printf("%-5s  %s\n", line.is_ok ? "ok" : "fault", line.text.c_str());
+    is_ok = is_ok && line.is_ok;
+  }
+  return is_ok ? 0 : kRefused;
+}
+
+// The next signal. Meanwhile systemd's watchdog is fed as long as requests are taken.
+int NextSignal(const sigset_t& signals, const Node& node) {
+  const auto period = AlivePeriod();
+  while (true) {
+    int received = 0;
+    if (!period && sigwait(&signals, &received) == 0) return received;
+    if (!period) continue;
+    const timespec wait{.tv_sec = period->count() / 1'000,
+                        .tv_nsec = period->count() % 1'000 * 1'000'000};
+    received = sigtimedwait(&signals, nullptr, &wait);
+    if (received > 0) return received;
+    if (node.IsTakingRequests(*period)) NotifyAlive();
+  }
+}
+
+// The signal that ends it. SIGHUP does when it says that the terminal is gone.
+int ServeUntilTold(const sigset_t& signals, Node& node) {
+  const bool has_terminal = isatty(STDERR_FILENO) == 1;
+  for (;;) {
+    const int received = NextSignal(signals, node);
+    const bool is_hung_up = has_terminal && isatty(STDERR_FILENO) == 0;
+    if (received != SIGHUP || is_hung_up) return received;
+    node.ReloadTls();
+  }
 }
 
 int Refuse(const Error& error) {
@@ -50,15 +88,18 @@ int Refuse(const Error& error) {
 int RunServe(const ServeFlags& flags) {
   const std::optional<std::string> path =
       flags.config_path.empty() ? std::nullopt : std::optional(flags.config_path);
-  const auto config = ReadConfig(path, flags.overrides, &Environment);
+  std::vector<std::string> overrides = flags.overrides;
+  if (flags.behind_tls_proxy) overrides.emplace_back("server.behind_tls_proxy=true");
+  const auto config = ReadConfig(path, overrides, &Environment);
   if (!config) {
     for (const ConfigMistake& mistake : config.error()) {
       std::fprintf(stderr, "%s\n", mistake.Format().c_str());
     }
     return kUsage;
   }
+  if (flags.is_check) return Check(*config);
   RaiseOpenFiles();
-  const sigset_t signals = BlockEndSignals();
+  const sigset_t signals = BlockSignals();
 
   const auto clock = NewSystemClock();
   const auto random = NewSystemRandom();
@@ -72,8 +113,9 @@ int RunServe(const ServeFlags& flags) {
       "serving",
       {{"url", (*node)->Url()}, {"ledger", (*node)->LedgerId()}, {"state", config->state.dir}});
 
-  int received = 0;
-  sigwait(&signals, &received);
+  NotifyReady("Serving " + (*node)->Url());
+  const int received = ServeUntilTold(signals, **node);
+  NotifyStopping();
   logger->Info("stopping", {{"signal", received}});
   const bool is_clean = (*node)->Stop();
   logger->Info("stopped", {{"is_clean", is_clean}});

@@ -15,6 +15,8 @@ ServiceMetrics::ServiceMetrics(Metrics& metrics)
                                               "From an operation's acceptance to its end.", {})),
       ledger_operation_duration(metrics.NewHistogram("vmonce_ledger_operation_duration_seconds",
                                                      "Calls of the ledger.", {})),
+      operations_stuck(metrics.NewGauge("vmonce_operations_stuck",
+                                        "Unfinished operations that keep failing.", {})),
       oldest_unfinished_age(metrics.NewGauge("vmonce_operation_oldest_unfinished_age_seconds",
                                              "Age of the oldest unfinished operation.", {})),
       outbox_oldest_pending_age(metrics.NewGauge("vmonce_outbox_oldest_pending_age_seconds",
@@ -45,6 +47,11 @@ Histogram& ServiceMetrics::StepDuration(std::string_view step, std::string_view 
                                {{"step", std::string(step)}, {"outcome", std::string(outcome)}});
 }
 
+Gauge& ServiceMetrics::Hosts(bool is_reachable) const {
+  return metrics_.NewGauge("vmonce_hosts", "Configured hosts, by whether they answer.",
+                           {{"reachable", is_reachable ? "true" : "false"}});
+}
+
 Counter& ServiceMetrics::ReconcileActions(std::string_view action) const {
   return metrics_.NewCounter("vmonce_reconcile_actions_total", "What the reconciler did.",
                              {{"action", std::string(action)}});
@@ -55,6 +62,21 @@ Histogram& ServiceMetrics::HypervisorCallDuration(std::string_view call,
   return metrics_.NewHistogram("vmonce_hypervisor_call_duration_seconds",
                                "Calls of the hypervisors.",
                                {{"call", std::string(call)}, {"outcome", std::string(outcome)}});
+}
+
+Gauge& ServiceMetrics::HttpConnections() const {
+  return metrics_.NewGauge("vmonce_http_connections", "Connections that are open.", {});
+}
+
+Counter& ServiceMetrics::HttpConnectionsClosed(std::string_view reason) const {
+  return metrics_.NewCounter("vmonce_http_connections_closed_total",
+                             "Connections that were ended instead of being served.",
+                             {{"reason", std::string(reason)}});
+}
+
+Gauge& ServiceMetrics::CertificateExpiry() const {
+  return metrics_.NewGauge("vmonce_tls_certificate_expiry_timestamp_seconds",
+                           "When the certificate in use ends, in Unix time.", {});
 }
 
 Histogram& ServiceMetrics::HttpRequestDuration(std::string_view route) const {

@@ -21,6 +21,7 @@ class ServiceMetrics {
 
   Histogram& operation_duration;  // From acceptance to end.
   Histogram& ledger_operation_duration;
+  Gauge& operations_stuck;  // That a person should look at; the service goes on trying.
   Gauge& oldest_unfinished_age;
   Gauge& outbox_oldest_pending_age;
   Gauge& reconcile_last_success;  // Unix time in seconds; 0 before the first.
@@ -31,9 +32,16 @@ class ServiceMetrics {
   Counter& Operations(std::string_view kind, std::string_view outcome) const;
   Gauge& OperationsInState(std::string_view state) const;
   Histogram& StepDuration(std::string_view step, std::string_view outcome) const;
-  // `action`: missing, found, made_due, quarantined, removed, alarmed.
+  // Of the configuration. A host that was not tried yet counts as not reachable.
+  Gauge& Hosts(bool is_reachable) const;
+  // `action`: missing, found, made_due, quarantined, removed, restarted, stopped, alarmed.
   Counter& ReconcileActions(std::string_view action) const;
   Histogram& HypervisorCallDuration(std::string_view call, std::string_view outcome) const;
+  Gauge& HttpConnections() const;
+  // `reason`: refused (no room), evicted (owed a request for too long), handshake (TLS failed).
+  Counter& HttpConnectionsClosed(std::string_view reason) const;
+  // Unix time in seconds; only where TLS is spoken.
+  Gauge& CertificateExpiry() const;
   // `route` is the template, such as "/v1/vms/{id}".
   Histogram& HttpRequestDuration(std::string_view route) const;
 

@@ -35,6 +35,9 @@ TEST(ServiceMetrics, NamesAndLabelsAreThoseThatAlertsStandOn) {
   service.ReconcileActions("missing").Add(1);
   service.HypervisorCallDuration("define", "ok").Observe(1);
   service.HttpRequestDuration("/v1/vms/{id}").Observe(1);
+  service.HttpConnections().Set(1);
+  service.HttpConnectionsClosed("refused").Add(1);
+  service.CertificateExpiry().Set(1);
   const std::string page = metrics.Render();
   for (const char* line :
        {"vmonce_operation_duration_seconds_count 1\n",
@@ -48,6 +51,9 @@ TEST(ServiceMetrics, NamesAndLabelsAreThoseThatAlertsStandOn) {
         "vmonce_operation_step_duration_seconds_count{outcome=\"done\",step=\"disk\"} 1\n",
         "vmonce_reconcile_actions_total{action=\"missing\"} 1\n",
         "vmonce_hypervisor_call_duration_seconds_count{call=\"define\",outcome=\"ok\"} 1\n",
+        "vmonce_http_connections 1\n",
+        "vmonce_http_connections_closed_total{reason=\"refused\"} 1\n",
+        "vmonce_tls_certificate_expiry_timestamp_seconds 1\n",
         "vmonce_http_request_duration_seconds_count{route=\"/v1/vms/{id}\"} 1\n"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }

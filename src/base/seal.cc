@@ -50,33 +50,6 @@ std::unexpected<Error> NotOurs() {
   return Fail(ErrorCode::kInvalid, "the sealed text was not made under this key and context");
 }
 
-Result<std::string> ReadKeyFile(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.IsOpen())
-    return std::unexpected(ErrnoError(errno, fmt::format("open key file {}", path)));
-  struct stat status{};
-  if (fstat(fd.get(), &status) != 0) {
-    return std::unexpected(ErrnoError(errno, fmt::format("stat key file {}", path)));
-  }
-  if (!S_ISREG(status.st_mode) || status.st_size != kKeyBytes) {
-    return Fail(ErrorCode::kInvalid,
-                fmt::format("key file {} must be a regular file of {} bytes", path, kKeyBytes));
-  }
-  if ((status.st_mode & 077) != 0) {
-    return Fail(ErrorCode::kInvalid,
-                fmt::format("key file {} is open to others; run: chmod 600 {}", path, path));
-  }
-  if (status.st_uid != geteuid() && status.st_uid != 0) {
-    return Fail(ErrorCode::kInvalid, fmt::format("key file {} belongs to another user", path));
-  }
-  std::string key(kKeyBytes, '\0');
-  // A regular file of this size comes in one read.
-  if (read(fd.get(), key.data(), key.size()) != static_cast<ssize_t>(key.size())) {
-    return Fail(ErrorCode::kInternal, fmt::format("key file {} could not be read whole", path));
-  }
-  return key;
-}
-
 }  // namespace
 
 Sealer::Sealer(std::string key, Random& random)
@@ -136,6 +109,33 @@ Result<std::string> Sealer::Open(std::string_view sealed, std::string_view conte
 }
 
 Digest Sealer::Mac(std::string_view secret) const { return HmacSha256(mac_key_, secret); }
+
+Result<std::string> ReadKeyFile(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.IsOpen())
+    return std::unexpected(ErrnoError(errno, fmt::format("open key file {}", path)));
+  struct stat status{};
+  if (fstat(fd.get(), &status) != 0) {
+    return std::unexpected(ErrnoError(errno, fmt::format("stat key file {}", path)));
+  }
+  if (!S_ISREG(status.st_mode) || status.st_size != kKeyBytes) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("key file {} must be a regular file of {} bytes", path, kKeyBytes));
+  }
+  if ((status.st_mode & 077) != 0) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("key file {} is open to others; run: chmod 600 {}", path, path));
+  }
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return Fail(ErrorCode::kInvalid, fmt::format("key file {} belongs to another user", path));
+  }
+  std::string key(kKeyBytes, '\0');
+  // A regular file of this size comes in one read.
+  if (read(fd.get(), key.data(), key.size()) != static_cast<ssize_t>(key.size())) {
+    return Fail(ErrorCode::kInternal, fmt::format("key file {} could not be read whole", path));
+  }
+  return key;
+}
 
 Result<std::string> LoadOrCreateKeyFile(const std::string& path, Random& random) {
   auto found = ReadKeyFile(path);

@@ -35,10 +35,13 @@ class Sealer {
   Random& random_;
 };
 
-// Reads the 32-byte key at `path`, or makes one there with mode 0600 (and fsyncs it) when no file
-// exists; of several processes that come at once, all get the one key. A file that others can read,
-// that another user but root owns, or of another size, is kInvalid; it is never replaced: with it
-// every sealed row would be lost.
+// Reads the 32-byte key at `path`. kNotFound: there is no file. A file that others can read, that
+// another user but root owns, or of another size, is kInvalid.
+Result<std::string> ReadKeyFile(const std::string& path);
+
+// The same, but a missing one is made, with mode 0600 and on disk; of several processes that come
+// at once, all get the one key. A bad file is never replaced: with it every sealed row would be
+// lost.
 Result<std::string> LoadOrCreateKeyFile(const std::string& path, Random& random);
 
 }  // namespace vmonce

@@ -1,6 +1,7 @@
 #include "client/curl_transport.h"
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 #include <system_error>
 
@@ -23,6 +24,10 @@ struct Sink {
   HttpResponse response;
   std::size_t max_bytes = 0;
   bool is_too_large = false;
+  char words[CURL_ERROR_SIZE] = "";
+
+  // What libcurl says of this failure, for people.
+  std::string WordsOr(const std::string& general) const { return words[0] == 0 ? general : words; }
 };
 
 std::size_t TakeBody(char* data, std::size_t size, std::size_t count, void* user) {
@@ -65,6 +70,22 @@ HeaderList MakeHeaders(const HttpRequest& request) {
   return HeaderList(list);
 }
 
+// The server ended the session over the client's certificate, or its absence (RFC 8446 section 6.2;
+// RFC 5246 section 7.2.2). It does so before it reads a request.
+bool IsAboutCertificates(int alert) {
+  switch (alert) {
+    case SSL3_AD_BAD_CERTIFICATE:
+    case SSL3_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL3_AD_CERTIFICATE_REVOKED:
+    case SSL3_AD_CERTIFICATE_EXPIRED:
+    case SSL3_AD_CERTIFICATE_UNKNOWN:
+    case TLS1_AD_UNKNOWN_CA:
+    case TLS1_AD_ACCESS_DENIED:
+    case TLS13_AD_CERTIFICATE_REQUIRED: return true;
+    default: return false;
+  }
+}
+
 class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(CurlOptions options) : options_(std::move(options)) {
@@ -83,9 +104,15 @@ class CurlTransport final : public Transport {
     const HeaderList headers = MakeHeaders(request);
     Sink sink;
     sink.max_bytes = options_.max_answer_bytes;
+    alert_ = 0;
     Prepare(easy.get(), request, headers.get(), sink);
     const std::optional<CURLcode> code = Perform(easy.get(), stop);
     if (!code) return Fail(ErrorCode::kUnknown, "interrupted");
+    if (*code != CURLE_OK && IsAboutCertificates(alert_)) {
+      return Fail(ErrorCode::kRefused, fmt::format("the server does not accept the client's "
+                                                   "certificate: {}",
+                                                   SSL_alert_desc_string_long(alert_)));
+    }
     if (*code != CURLE_OK) return std::unexpected(ErrorOf(easy.get(), *code, sink));
     long status = 0;
     curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -94,10 +121,39 @@ class CurlTransport final : public Transport {
   }
 
  private:
-  void Prepare(CURL* easy, const HttpRequest& request, curl_slist* headers, Sink& sink) const {
+  // Watches for the alerts that libcurl tells as texts alone.
+  static CURLcode WatchAlerts(CURL*, void* context, void* self) {
+    auto* const tls = static_cast<SSL_CTX*>(context);
+    SSL_CTX_set_app_data(tls, self);
+    SSL_CTX_set_info_callback(tls, [](const SSL* session, int where, int value) {
+      if (where != SSL_CB_READ_ALERT) return;
+      void* const watcher = SSL_CTX_get_app_data(SSL_get_SSL_CTX(session));
+      static_cast<CurlTransport*>(watcher)->alert_ = value & 0xff;
+    });
+    return CURLE_OK;
+  }
+
+  void PrepareTls(CURL* easy) {
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, &WatchAlerts);
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, this);
+    const TlsIdentity& tls = options_.tls;
+    if (!tls.ca_file.empty()) {
+      curl_easy_setopt(easy, CURLOPT_CAINFO, tls.ca_file.c_str());
+      curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+    }
+    if (tls.certificate.empty()) return;
+    curl_easy_setopt(easy, CURLOPT_SSLCERT, tls.certificate.c_str());
+    curl_easy_setopt(easy, CURLOPT_SSLKEY, tls.key.c_str());
+    // A key behind a passphrase fails; OpenSSL would ask the terminal.
+    curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
+  }
+
+  void Prepare(CURL* easy, const HttpRequest& request, curl_slist* headers, Sink& sink) {
     const auto ms = static_cast<long>(request.deadline.count());
     curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    PrepareTls(easy);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -111,6 +167,7 @@ class CurlTransport final : public Transport {
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &sink);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &TakeHeader);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, &sink);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sink.words);
     if (request.method == "GET") return;
     // On a kept connection that turns out dead, libcurl sends again by itself. Whether a change is
     // sent again is decided above this door, so it never goes over a kept connection.
@@ -152,7 +209,20 @@ class CurlTransport final : public Transport {
     switch (code) {
       case CURLE_URL_MALFORMAT: return Error{ErrorCode::kInvalid, "the URL is malformed"};
       case CURLE_UNSUPPORTED_PROTOCOL:
-        return Error{ErrorCode::kInvalid, "only http:// URLs are supported by this version"};
+        return Error{ErrorCode::kInvalid, "only http:// and https:// URLs are supported"};
+      // Before anything was sent.
+      case CURLE_PEER_FAILED_VERIFICATION:
+        return Error{
+            ErrorCode::kRefused,
+            fmt::format("the server's certificate is not believed: {}", sink.WordsOr(text))};
+      case CURLE_SSL_CACERT_BADFILE:
+        return Error{ErrorCode::kRefused,
+                     "the file of certificate authorities cannot be used: " + sink.WordsOr(text)};
+      case CURLE_SSL_CERTPROBLEM:
+        return Error{ErrorCode::kRefused,
+                     "the client's own certificate or key cannot be used: " + sink.WordsOr(text)};
+      case CURLE_SSL_CONNECT_ERROR:
+        return Error{ErrorCode::kUnavailable, "TLS could not begin: " + sink.WordsOr(text)};
       case CURLE_COULDNT_RESOLVE_HOST: return Error{ErrorCode::kUnavailable, text};
       case CURLE_COULDNT_CONNECT: {
         long number = 0;
@@ -170,6 +240,7 @@ class CurlTransport final : public Transport {
 
   const CurlOptions options_;
   CURLM* multi_ = nullptr;
+  int alert_ = 0;  // The last one that the server sent during this call; 0 is none of its errors.
 };
 
 }  // namespace

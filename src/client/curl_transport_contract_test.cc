@@ -143,7 +143,7 @@ TEST_F(CurlTransportTest, RefusesAnAnswerPastItsBound) {
 
 TEST_F(CurlTransportTest, RefusesWhatItCannotSpeak) {
   HttpRequest request = Request("GET");
-  request.url = "https://127.0.0.1/";
+  request.url = "ftp://127.0.0.1/";
   EXPECT_EQ(transport_->Send(request, {}).error().code, ErrorCode::kInvalid);
 }
 

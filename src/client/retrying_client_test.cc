@@ -59,10 +59,11 @@ TEST(RetryRule, HoldsForEveryOutcome) {
       {200, "{}", false},       {202, "{}", false},       {307, "", false},
       {400, kRetryable, false}, {403, kRetryable, false}, {404, kFinal, false},
       {408, "", true},          {409, kRetryable, false}, {422, kFinal, false},
-      {429, kFinal, true},      {500, kFinal, false},     {500, kRetryable, true},
-      {500, "oops", true},      {501, "oops", false},     {502, "", true},
-      {503, kRetryable, true},  {503, kFinal, false},     {503, "busy", true},
-      {503, kKeySpent, false},  {504, "", true},
+      {429, kFinal, false},     {429, kRetryable, true},  {429, "busy", true},
+      {500, kFinal, false},     {500, kRetryable, true},  {500, "oops", true},
+      {501, "oops", false},     {502, "", true},          {503, kRetryable, true},
+      {503, kFinal, false},     {503, "busy", true},      {503, kKeySpent, false},
+      {504, "", true},
   };
   for (const Row& row : rows) {
     const HttpResponse response = Answer(row.status, row.body);
@@ -196,8 +197,9 @@ TEST(QuoteKey, EscapesWhatAStructuredStringEscapes) {
 TEST(Url, IsNormalisedSoThatOneServerHasOneSpelling) {
   EXPECT_EQ(NormaliseBaseUrl("http://a:8080/"), "http://a:8080");
   EXPECT_EQ(NormaliseBaseUrl("http://a/prefix//"), "http://a/prefix");
-  for (const auto* bad : {"", "a:8080", "https://a", "http://", "http:///x", "http://u@a",
-                          "http://a?x", "http://a b"}) {
+  EXPECT_EQ(NormaliseBaseUrl("https://a:8443//"), "https://a:8443");
+  for (const auto* bad : {"", "a:8080", "ftp://a", "https://", "https:///x", "http://", "http:///x",
+                          "http://u@a", "http://a?x", "http://a b"}) {
     EXPECT_FALSE(NormaliseBaseUrl(bad)) << bad;
   }
   EXPECT_EQ(JoinUrl("http://a", "/v1/vms", {{"label", "a=b c"}, {"limit", "5"}}),

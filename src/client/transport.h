@@ -38,8 +38,9 @@ class Transport {
   virtual ~Transport() = default;
 
   // One exchange, tried once, redirects not followed. kInvalid: the URL or the answer is nothing
-  // this transport can handle. kUnavailable: nothing was sent. kUnknown: the request may have
-  // arrived; so it is also after `stop`, which ends the call at once.
+  // this transport can handle. kUnavailable: nothing was sent. kRefused: client and server do not
+  // accept each other's certificates, and nothing was done. kUnknown: the request may have arrived;
+  // so it is also after `stop`, which ends the call at once.
   virtual Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop) = 0;
 };
 

@@ -25,16 +25,16 @@ std::string PercentEncode(std::string_view text) {
 }
 
 Result<std::string> NormaliseBaseUrl(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  if (url.starts_with("https://")) {
-    return Fail(ErrorCode::kInvalid, "https:// is not supported by this version; use http://");
-  }
-  if (!url.starts_with(kScheme)) {
+  const bool is_http = url.starts_with("http://");
+  if (!is_http && !url.starts_with("https://")) {
     return Fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no URL of a server; write http://HOST:PORT", url));
+                fmt::format("\"{}\" is no URL of a server; write http://HOST:PORT or "
+                            "https://HOST:PORT",
+                            url));
   }
-  while (url.ends_with('/')) url.remove_suffix(1);
-  const std::string_view rest = url.size() > kScheme.size() ? url.substr(kScheme.size()) : "";
+  const std::size_t scheme = is_http ? 7 : 8;
+  while (url.size() > scheme && url.ends_with('/')) url.remove_suffix(1);
+  const std::string_view rest = url.substr(scheme);
   if (rest.empty() || rest.starts_with('/')) {
     return Fail(ErrorCode::kInvalid, "the URL names no host; write http://HOST:PORT");
   }

@@ -14,7 +14,7 @@ namespace vmonce::client {
 // a query.
 std::string PercentEncode(std::string_view text);
 
-// "http://host:port" or "http://host/prefix", without a slash at the end: the form in which two
+// "http://host:port" or "https://host/prefix", without a slash at the end: the form in which two
 // spellings of one server compare equal. kInvalid, with the repair, for another scheme,
 // credentials, a query or a fragment.
 Result<std::string> NormaliseBaseUrl(std::string_view url);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
 #include <utility>
@@ -21,6 +22,10 @@ constexpr std::size_t kKeptOutput = 64 * 1024;
 // was on its way.
 constexpr std::size_t kMaxDrained = 8 * 1024 * 1024;
 constexpr std::size_t kMaxRequestId = 64;
+// Encrypted at once: four records of TLS. More would hold a large answer twice.
+constexpr std::size_t kEncryptedAtOnce = 64 * 1024;
+// A client whose bytes are always there already lets the others have their turn after so many.
+constexpr int kReadsInARow = 8;
 
 bool IsPlainRequestId(std::string_view id) {
   const auto is_plain = [](char c) {
@@ -28,6 +33,12 @@ bool IsPlainRequestId(std::string_view id) {
            c == '_' || c == '.';
   };
   return !id.empty() && id.size() <= kMaxRequestId && std::ranges::all_of(id, is_plain);
+}
+
+// An IPv4 client of a socket for both families is an IPv4 client.
+asio::ip::address Unmapped(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
 }
 
 bool HasValidHeaders(const Response& response) {
@@ -75,21 +86,90 @@ Connection::Connection(ServerState& state, Socket socket, std::uint64_t id, bool
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   const asio::ip::tcp::endpoint peer = socket_.remote_endpoint(ignored);
-  if (!ignored) remote_address_ = peer.address().to_string();
+  if (!ignored) remote_address_ = Unmapped(peer.address()).to_string();
+  const asio::ip::tcp::endpoint here = socket_.local_endpoint(ignored);
+  if (ignored) return;
+  const asio::ip::address address = Unmapped(here.address());
+  local_host_ = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
 }
 
 Connection::~Connection() { state_.body_bytes -= held_body_bytes_; }
 
 Task<void> Connection::Run() {
-  Enter(Phase::kHeader);
-  bool goes_on = !is_surplus_;
-  if (is_surplus_) Refuse(Overloaded("Too many connections."));
+  bool is_open = true;
+  Enter(state_.tls ? Phase::kGreeting : Phase::kHeader);
+  if (state_.tls) is_open = co_await Greet();
+  if (is_open && is_surplus_) Refuse(Overloaded("Too many connections."));
+  bool goes_on = is_open && !is_surplus_;
   while (goes_on) goes_on = co_await ServeOne();
   if (!aborted_ && !FlushNow()) co_await FlushRest();
+  if (tls_ && !HasUnsent()) {
+    tls_->SayGoodbye();
+    FlushNow();
+  }
   if (!aborted_) co_await Linger();
   IoError ignored;
   socket_.close(ignored);
 }
+
+Task<bool> Connection::Greet() {
+  const std::size_t count = co_await ReadWire();
+  if (count == 0) {
+    aborted_ = true;
+    co_return false;
+  }
+  const std::string_view greeting(state_.scratch.data(), count);
+  if (greeting.front() != kTlsGreeting) {
+    // Told in clear, since nothing else would be understood.
+    if (IsToken(greeting.substr(0, 1))) Refuse(TlsRequired());
+    ++state_.failed_handshakes;
+    co_return false;
+  }
+  // Made at the first byte: whoever connects and says nothing costs a socket only.
+  tls_ = std::make_unique<TlsSession>(state_.tls);
+  tls_->Feed(greeting);
+  CountHandshake();
+  const bool is_done = co_await ShakeHands();
+  EndHandshake();
+  if (is_done) {
+    Enter(Phase::kHeader);
+    co_return true;
+  }
+  ++state_.failed_handshakes;
+  const std::string cause = tls_->failure().empty() ? "not in time" : tls_->failure();
+  state_.context.logger.Debug("tls_handshake_failed",
+                              {{"client", remote_address_}, {"cause", cause}});
+  co_return false;
+}
+
+Task<bool> Connection::ShakeHands() {
+  for (;;) {
+    const TlsSession::Step step = tls_->Handshake();
+    bool is_flushed = FlushNow();
+    if (!is_flushed) is_flushed = co_await FlushRest();
+    if (!is_flushed || step == TlsSession::Step::kEnded) co_return false;
+    if (step == TlsSession::Step::kDone) co_return true;
+    const std::size_t count = co_await ReadWire();
+    if (count == 0) {
+      aborted_ = true;
+      co_return false;
+    }
+    tls_->Feed({state_.scratch.data(), count});
+  }
+}
+
+// A handshake takes a few round trips. When there are too many, the oldest is the likeliest to lead
+// nowhere, so it makes room: half-open ones keep nobody out.
+void Connection::CountHandshake() {
+  if (state_.handshakes.size() >= state_.options.max_handshakes) {
+    const std::uint64_t oldest = *state_.handshakes.begin();
+    state_.handshakes.erase(oldest);
+    state_.abort(oldest);
+  }
+  state_.handshakes.insert(id_);
+}
+
+void Connection::EndHandshake() { state_.handshakes.erase(id_); }
 
 Task<bool> Connection::ServeOne() {
   const Read read = co_await ReadRequest();
@@ -114,6 +194,7 @@ Task<bool> Connection::ServeOne() {
 
 Task<Connection::Read> Connection::ReadRequest() {
   parser_.Reset();
+  plan_.reset();
   if (request_number_ > 0) Enter(input_.empty() ? Phase::kIdle : Phase::kHeader);
   if (input_.empty()) input_.Shrink();
   for (;;) {
@@ -155,19 +236,25 @@ std::optional<Connection::Read> Connection::ParseInput() {
 
 std::optional<Connection::Read> Connection::BeginBody() {
   Enter(Phase::kBody);
-  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
-  Dispatcher::Plan plan = state_.dispatcher.Decide(parser_.request());
-  if (plan.refusal) {
+  parser_.request().remote_address = remote_address_;
+  // What is refused anyhow needs no body, and takes no room that others need for theirs.
+  plan_ = state_.dispatcher.Decide(parser_.request(), Arrival());
+  if (plan_->answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
     AppendResponse(std::move(*answer_), false);
     return Read::kRefused;
   }
+  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
   output_ += "HTTP/1.1 100 Continue\r\n\r\n";
   return std::nullopt;
 }
 
 Task<std::size_t> Connection::ReadSome() {
+  if (tls_) {
+    const std::size_t decrypted = co_await ReadDecrypted();
+    co_return decrypted;
+  }
   IoError error;
   auto token = Into(error);
   const asio::mutable_buffers_1 buffer(input_.Prepare());
@@ -175,6 +262,44 @@ Task<std::size_t> Connection::ReadSome() {
   if (error || aborted_) co_return 0;
   input_.Commit(count);
   co_return count;
+}
+
+Task<std::size_t> Connection::ReadDecrypted() {
+  for (;;) {
+    const asio::mutable_buffer room = input_.Prepare();
+    const TlsSession::Taken taken = tls_->Read({static_cast<char*>(room.data()), room.size()});
+    input_.Commit(taken.count);
+    // An alert, or the answer to a new key.
+    if (!tls_->Output().empty()) {
+      bool is_flushed = FlushNow();
+      if (!is_flushed) is_flushed = co_await FlushRest();
+      if (!is_flushed) co_return 0;
+    }
+    if (taken.count > 0) co_return taken.count;
+    if (taken.step == TlsSession::Step::kEnded) co_return 0;
+    const std::size_t count = co_await ReadWire();
+    if (count == 0) co_return 0;
+    tls_->Feed({state_.scratch.data(), count});
+  }
+}
+
+// Who waits holds no buffer: what is read is used before anybody else reads.
+Task<std::size_t> Connection::ReadWire() {
+  for (;;) {
+    IoError error;
+    if (++reads_in_a_row_ > kReadsInARow) {
+      reads_in_a_row_ = 0;
+      auto turn = Into(error);
+      co_await asio::post(state_.loop->context(), turn);
+    }
+    const std::size_t count = socket_.read_some(asio::buffer(state_.scratch), error);
+    if (!error && !aborted_) co_return count;
+    if (aborted_ || error != asio::error::would_block) co_return 0;
+    auto token = Into(error);
+    co_await socket_.async_wait(Socket::wait_read, token);
+    reads_in_a_row_ = 0;
+    if (error || aborted_ || timed_out_) co_return 0;
+  }
 }
 
 void Connection::StartRequest() {
@@ -188,10 +313,11 @@ void Connection::StartRequest() {
   started_ = state_.context.clock.Monotonic();
   ++request_number_;
   answer_.reset();
-  Dispatcher::Plan plan = state_.dispatcher.Decide(request);
+  Dispatcher::Plan plan = plan_ ? std::move(*plan_) : state_.dispatcher.Decide(request, Arrival());
+  plan_.reset();
   route_label_ = plan.route_label;
-  if (plan.refusal) {
-    answer_ = std::move(plan.refusal);
+  if (plan.answer) {
+    answer_ = std::move(plan.answer);
     return;
   }
   Responder responder(state_.loop, Exchange{id_, request_number_});
@@ -259,42 +385,74 @@ std::string Connection::NewRequestId() {
 }
 
 bool Connection::FlushNow() {
-  if (output_.empty()) return true;
-  const std::array<asio::const_buffer, 2> unsent = Unsent();
-  IoError error;
-  const std::size_t count = socket_.write_some(unsent, error);
-  // A real error shows again in FlushRest.
-  if (error) return false;
-  Sent(count);
-  return output_.empty();
+  while (HasUnsent()) {
+    const std::array<asio::const_buffer, 2> unsent = NextUnsent();
+    IoError error;
+    const std::size_t count = socket_.write_some(unsent, error);
+    // A real error shows again in FlushRest.
+    if (error) return false;
+    Sent(count);
+  }
+  return true;
 }
 
 Task<bool> Connection::FlushRest() {
   const Phase phase = phase_;
+  const Instant entered = entered_;
   const Instant deadline = deadline_;
   Enter(Phase::kWriting);
-  IoError error;
-  auto token = Into(error);
-  const std::array<asio::const_buffer, 2> unsent = Unsent();
-  const std::size_t count = co_await asio::async_write(socket_, unsent, token);
-  if (error || timed_out_ || aborted_) {
-    aborted_ = true;
-    co_return false;
+  while (HasUnsent()) {
+    IoError error;
+    auto token = Into(error);
+    const std::array<asio::const_buffer, 2> unsent = NextUnsent();
+    const std::size_t count = co_await asio::async_write(socket_, unsent, token);
+    if (error || timed_out_ || aborted_) {
+      aborted_ = true;
+      co_return false;
+    }
+    Sent(count);
   }
-  Sent(count);
   phase_ = phase;
+  entered_ = entered;
   deadline_ = deadline;
   co_return true;
 }
 
-std::array<asio::const_buffer, 2> Connection::Unsent() const {
+bool Connection::HasUnsent() const { return !output_.empty() || (tls_ && !tls_->Output().empty()); }
+
+std::array<asio::const_buffer, 2> Connection::NextUnsent() {
+  if (!tls_) return Plain();
+  if (tls_->Output().empty()) Encrypt();
+  const std::string_view encrypted = tls_->Output();
+  return {asio::buffer(encrypted.data(), encrypted.size()), asio::const_buffer()};
+}
+
+std::array<asio::const_buffer, 2> Connection::Plain() const {
   const std::size_t from_head = std::min(sent_, output_.size());
   const std::size_t from_body = sent_ - from_head;
   return {asio::buffer(output_.data() + from_head, output_.size() - from_head),
           asio::buffer(large_body_.data() + from_body, large_body_.size() - from_body)};
 }
 
+void Connection::Encrypt() {
+  const std::array<asio::const_buffer, 2> plain = Plain();
+  const asio::const_buffer& first = plain[0].size() > 0 ? plain[0] : plain[1];
+  const std::size_t count = std::min(first.size(), kEncryptedAtOnce);
+  const bool is_written = tls_->Write({static_cast<const char*>(first.data()), count});
+  // What a broken session cannot send is dropped with it.
+  PlainSent(is_written ? count : output_.size() + large_body_.size() - sent_);
+  if (!is_written) Abort();
+}
+
 void Connection::Sent(std::size_t count) {
+  if (tls_) {
+    tls_->ConsumeOutput(count);
+  } else {
+    PlainSent(count);
+  }
+}
+
+void Connection::PlainSent(std::size_t count) {
   sent_ += count;
   if (sent_ < output_.size() + large_body_.size()) return;
   sent_ = 0;
@@ -313,8 +471,7 @@ Task<void> Connection::Linger() {
   Enter(Phase::kLingering);
   std::size_t drained = 0;
   while (!timed_out_ && !aborted_ && drained < kMaxDrained) {
-    input_.Consume(input_.view().size());
-    const std::size_t count = co_await ReadSome();
+    const std::size_t count = co_await ReadWire();
     if (count == 0) co_return;
     drained += count;
   }
@@ -329,7 +486,7 @@ void Connection::OnTick(Instant now) {
 }
 
 void Connection::CloseIfIdle() {
-  if (HasNoRequest() && (phase_ == Phase::kIdle || phase_ == Phase::kHeader)) Abort();
+  if (HasNoRequest() && OwingSince()) Abort();
 }
 
 void Connection::Abort() {
@@ -340,25 +497,40 @@ void Connection::Abort() {
 }
 
 void Connection::Enter(Phase phase) {
-  const ServerOptions& options = state_.options;
-  const auto timeout = [&]() -> std::optional<Milliseconds> {
-    switch (phase) {
-      case Phase::kIdle: return options.idle_timeout;
-      case Phase::kHeader: return options.header_timeout;
-      case Phase::kBody: return options.body_timeout;
-      case Phase::kHandler: return std::nullopt;
-      case Phase::kWriting: return options.write_timeout;
-      case Phase::kLingering: return options.linger_timeout;
-    }
-    return std::nullopt;
-  }();
+  const std::optional<Milliseconds> timeout = TimeoutOf(phase);
   phase_ = phase;
   timed_out_ = false;
-  deadline_ = timeout ? state_.context.clock.Monotonic() + *timeout : kNever;
+  entered_ = state_.context.clock.Monotonic();
+  deadline_ = timeout ? entered_ + *timeout : kNever;
+}
+
+std::optional<Milliseconds> Connection::TimeoutOf(Phase phase) const {
+  const ServerOptions& options = state_.options;
+  switch (phase) {
+    case Phase::kGreeting: return options.handshake_timeout;
+    case Phase::kIdle: return options.idle_timeout;
+    case Phase::kHeader: return options.header_timeout;
+    case Phase::kBody: return options.body_timeout;
+    case Phase::kHandler: return std::nullopt;
+    case Phase::kWriting: return options.write_timeout;
+    case Phase::kLingering: return options.linger_timeout;
+  }
+  return std::nullopt;
+}
+
+std::optional<Instant> Connection::OwingSince() const {
+  const bool owes =
+      phase_ == Phase::kGreeting || phase_ == Phase::kIdle || phase_ == Phase::kHeader;
+  if (!owes || aborted_ || is_surplus_) return std::nullopt;
+  return entered_;
 }
 
 bool Connection::HasNoRequest() const {
   return parser_.state() == RequestParser::State::kHeader && input_.empty();
+}
+
+Dispatcher::Arrival Connection::Arrival() const {
+  return {local_host_, tls_ ? &tls_->context() : nullptr};
 }
 
 }  // namespace vmonce::http

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "http/request_parser.h"
 #include "http/response_writer.h"
 #include "http/server.h"
+#include "http/tls_session.h"
 
 namespace vmonce::http {
 
@@ -35,6 +38,14 @@ struct ServerState {
   std::uint64_t request_ids = 0;
   std::size_t body_bytes = 0;
   bool stopping = false;
+  // For new connections; null: they speak in clear. Shared with the sessions that it began.
+  std::shared_ptr<const TlsContext> tls;
+  // What is read from any client before it is decrypted or dropped.
+  std::vector<char> scratch = std::vector<char>(16 * 1024);
+  // Connections within a TLS handshake, in the order in which they came.
+  std::set<std::uint64_t> handshakes;
+  std::uint64_t failed_handshakes = 0;
+  std::function<void(std::uint64_t connection)> abort;
 };
 
 // Bytes that were read and not parsed. Grows from `initial` to `limit`.
@@ -76,23 +87,36 @@ class Connection final {
   // Closes if no request has begun.
   void CloseIfIdle();
   void Abort();
+  // Since when the client owes a whole header, or a handshake; nothing while it is being served.
+  // Who owes it longest makes room for others.
+  std::optional<Instant> OwingSince() const;
+  const std::string& remote_address() const { return remote_address_; }
 
  private:
-  enum class Phase { kIdle, kHeader, kBody, kHandler, kWriting, kLingering };
+  enum class Phase { kGreeting, kIdle, kHeader, kBody, kHandler, kWriting, kLingering };
   enum class Read {
     kWhole,    // A request is there.
     kRefused,  // A refusal is in the output; nothing more may be read.
     kGone,     // Nobody is there to answer.
   };
 
+  // The TLS handshake. False when no request is to be read: a refusal is in the output, or nobody
+  // is there.
+  Task<bool> Greet();
+  Task<bool> ShakeHands();
+  void CountHandshake();
+  void EndHandshake();
   // False when no further request is to be served.
   Task<bool> ServeOne();
   Task<Read> ReadRequest();
   // Parses what was read; nothing when more is needed.
   std::optional<Read> ParseInput();
   std::optional<Read> BeginBody();
-  // How many bytes came; 0 when none will.
+  // How many bytes came into the input; 0 when none will.
   Task<std::size_t> ReadSome();
+  Task<std::size_t> ReadDecrypted();
+  // How many bytes came into the scratch; 0 when none will.
+  Task<std::size_t> ReadWire();
   void StartRequest();
   Task<void> WaitForAnswer();
 
@@ -105,23 +129,36 @@ class Connection final {
   bool FlushNow();
   // Writes the rest. False when the client is gone.
   Task<bool> FlushRest();
-  std::array<asio::const_buffer, 2> Unsent() const;
+  bool HasUnsent() const;
+  // What goes to the socket next. Precondition: HasUnsent.
+  std::array<asio::const_buffer, 2> NextUnsent();
+  std::array<asio::const_buffer, 2> Plain() const;
+  void Encrypt();
   void Sent(std::size_t count);
+  void PlainSent(std::size_t count);
   Task<void> Linger();
 
   void Enter(Phase phase);
+  std::optional<Milliseconds> TimeoutOf(Phase phase) const;
   bool HasNoRequest() const;
+  Dispatcher::Arrival Arrival() const;
 
   ServerState& state_;
   Socket socket_;
   const std::uint64_t id_;
   const bool is_surplus_;
   std::string remote_address_;
+  // As a Host header would spell it.
+  std::string local_host_;
+  // Null while it speaks in clear.
+  std::unique_ptr<TlsSession> tls_;
 
   Phase phase_ = Phase::kHeader;
+  Instant entered_{};
   Instant deadline_ = kNever;
   bool timed_out_ = false;
   bool aborted_ = false;
+  int reads_in_a_row_ = 0;
 
   InputBuffer input_;
   RequestParser parser_;
@@ -134,6 +171,8 @@ class Connection final {
   bool is_head_ = false;
   Instant started_{};
   std::size_t held_body_bytes_ = 0;
+  // Decided when the header was whole and the body was not; else when all is there.
+  std::optional<Dispatcher::Plan> plan_;
   std::optional<Response> answer_;
   // Waits for the answer; never expires.
   Timer answer_signal_;

@@ -40,35 +40,48 @@ Dispatcher::Dispatcher(Router router, std::vector<std::string> allowed_hosts, Bl
       pool_(pool),
       logger_(logger) {}
 
-Dispatcher::Plan Dispatcher::Decide(Request& request) const {
+bool Dispatcher::Serves(std::string_view authority, const Arrival& arrival) const {
+  const std::optional<std::string> name = HostName(authority);
+  if (!name) return false;
+  return *name == arrival.local_host || IsAllowedHost(*name, allowed_hosts_) ||
+         (arrival.tls != nullptr && arrival.tls->Names(*name));
+}
+
+Dispatcher::Plan Dispatcher::Decide(Request& request, const Arrival& arrival) const {
   Plan plan;
   Router::Match match = router_.Find(request);
   if (match.route != nullptr) plan.route_label = match.route->path_template;
   // An HTTP/1.0 request without Host comes from no browser.
   if (!request.host.empty() || request.headers.Count("host") > 0) {
     const std::string_view header = request.headers.Find("host").value_or(request.host);
-    if (!IsAllowedHost(request.host, allowed_hosts_) || !IsAllowedHost(header, allowed_hosts_)) {
-      plan.refusal = ToResponse(HostNotAllowed());
+    if (!Serves(request.host, arrival) || !Serves(header, arrival)) {
+      plan.answer = ToResponse(HostNotAllowed());
       return plan;
     }
   }
   const bool has_foreign_origin = std::ranges::any_of(
       request.headers.All("origin"),
-      [&](std::string_view origin) { return !IsAllowedOrigin(origin, allowed_hosts_); });
+      [&](std::string_view origin) { return !Serves(OriginAuthority(origin), arrival); });
   if (has_foreign_origin && !IsSafe(request.method)) {
-    plan.refusal = ToResponse(OriginNotAllowed());
+    plan.answer = ToResponse(OriginNotAllowed());
+    return plan;
+  }
+  if (request.method == "OPTIONS" && (request.path == "*" || !match.allow.empty())) {
+    plan.answer = Response{204, {}, {}};
+    if (!match.allow.empty()) plan.answer->headers.Add("Allow", match.allow);
     return plan;
   }
   if (match.route == nullptr && match.allow.empty()) {
-    plan.refusal = ToResponse(RouteNotFound());
+    plan.answer = ToResponse(RouteNotFound());
     return plan;
   }
   if (match.route == nullptr) {
-    plan.refusal = ToResponse(MethodNotAllowed(match.allow));
-    plan.refusal->headers.Add("Allow", match.allow);
+    plan.answer = ToResponse(MethodNotAllowed(match.allow));
+    plan.answer->headers.Add("Allow", match.allow);
     return plan;
   }
   plan.route = match.route;
+  if (plan.route->admit && !request.principal) plan.answer = plan.route->admit(request);
   return plan;
 }
 

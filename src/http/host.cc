@@ -50,11 +50,11 @@ bool IsAllowedHost(std::string_view authority, const std::vector<std::string>& a
   return name && std::ranges::find(allowed, *name) != allowed.end();
 }
 
-bool IsAllowedOrigin(std::string_view origin, const std::vector<std::string>& allowed) {
+std::string_view OriginAuthority(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return IsAllowedHost(origin.substr(scheme.size()), allowed);
+    if (origin.starts_with(scheme)) return origin.substr(scheme.size());
   }
-  return false;
+  return {};
 }
 
 std::vector<std::string> LoopbackHosts() { return {"localhost", "127.0.0.1", "[::1]"}; }

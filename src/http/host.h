@@ -18,9 +18,9 @@ std::optional<std::string> HostName(std::string_view authority);
 // the name is what an attacker cannot choose.
 bool IsAllowedHost(std::string_view authority, const std::vector<std::string>& allowed);
 
-// For an Origin header (RFC 6454 section 7): http or https and an allowed host. "null" is not
-// allowed.
-bool IsAllowedOrigin(std::string_view origin, const std::vector<std::string>& allowed);
+// The host and port of an Origin header (RFC 6454 section 7) of http or https; empty, which no host
+// is, for any other, "null" among them.
+std::string_view OriginAuthority(std::string_view origin);
 
 // localhost, 127.0.0.1, [::1].
 std::vector<std::string> LoopbackHosts();

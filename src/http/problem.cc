@@ -14,10 +14,11 @@ constexpr std::string_view kTypePrefix = "https://vmonce.dev/problems/";
 // crowd.
 constexpr std::chrono::seconds kOverloadedRetryAfter{1};
 
-Problem New(int status, std::string_view code, std::string detail) {
+Problem New(int status, std::string_view code, std::string_view title, std::string detail) {
   Problem problem;
   problem.status = status;
   problem.code = code;
+  problem.title = title;
   problem.detail = std::move(detail);
   return problem;
 }
@@ -49,70 +50,86 @@ Response ToResponse(const Problem& problem) {
   return response;
 }
 
-Problem BadRequest(std::string detail) { return New(400, "bad_request", std::move(detail)); }
+Problem BadRequest(std::string detail) {
+  return New(400, "bad_request", "The request is not well-formed HTTP", std::move(detail));
+}
+
+Problem TlsRequired() {
+  return New(400, "tls_required", "This port speaks TLS",
+             "The request came in clear. Nothing of it was read; send it to https:// instead.");
+}
 
 Problem RouteNotFound() {
-  return New(404, "route_not_found", "No resource is served at this path.");
+  return New(404, "route_not_found", "No resource is served at this path",
+             "No resource is served at this path.");
 }
 
 Problem MethodNotAllowed(std::string_view allow) {
-  return New(405, "method_not_allowed", fmt::format("This path serves {}.", allow));
+  return New(405, "method_not_allowed", "This path does not serve the method",
+             fmt::format("This path serves {}.", allow));
 }
 
 Problem RequestTimeout(std::string detail) {
-  Problem problem = New(408, "request_timeout", std::move(detail));
+  Problem problem =
+      New(408, "request_timeout", "The request did not arrive in time", std::move(detail));
   problem.retryable = true;
   return problem;
 }
 
 Problem BodyTooLarge(std::size_t limit_bytes) {
-  Problem problem =
-      New(413, "body_too_large", fmt::format("The body may have at most {} bytes.", limit_bytes));
+  Problem problem = New(413, "body_too_large", "The body is too large",
+                        fmt::format("The body may have at most {} bytes.", limit_bytes));
   problem.extra["limit_bytes"] = limit_bytes;
   return problem;
 }
 
 Problem UnsupportedMediaType(std::string detail) {
-  return New(415, "unsupported_media_type", std::move(detail));
+  return New(415, "unsupported_media_type", "The body must be application/json", std::move(detail));
 }
 
 Problem ExpectationFailed() {
-  return New(417, "expectation_failed", "Only the expectation 100-continue is supported.");
+  return New(417, "expectation_failed", "The expectation is not supported",
+             "Only the expectation 100-continue is supported.");
 }
 
 Problem HostNotAllowed() {
-  return New(421, "host_not_allowed", "This server does not answer for the requested host name.");
+  return New(421, "host_not_allowed", "This host name is not served",
+             "This server does not answer for the requested host name. Use its address, or "
+             "have the name added to allowed_hosts in its configuration.");
 }
 
 Problem OriginNotAllowed() {
-  return New(403, "origin_not_allowed", "Changes are not accepted from pages of another origin.");
+  return New(403, "origin_not_allowed", "Pages of this origin may not do this",
+             "Changes are not accepted from pages of another origin.");
 }
 
 Problem HeaderTooLarge(std::size_t limit_bytes) {
-  Problem problem = New(431, "header_too_large",
+  Problem problem = New(431, "header_too_large", "The header is too large",
                         fmt::format("The header may have at most {} bytes.", limit_bytes));
   problem.extra["limit_bytes"] = limit_bytes;
   return problem;
 }
 
 Problem TransferCodingUnsupported() {
-  return New(501, "transfer_coding_unsupported", "Only the transfer coding chunked is supported.");
+  return New(501, "transfer_coding_unsupported", "The transfer coding is not supported",
+             "Only the transfer coding chunked is supported.");
 }
 
 Problem HttpVersionUnsupported() {
-  return New(505, "http_version_unsupported", "Only HTTP/1.1 and HTTP/1.0 are supported.");
+  return New(505, "http_version_unsupported", "The HTTP version is not supported",
+             "Only HTTP/1.1 and HTTP/1.0 are supported.");
 }
 
 Problem Overloaded(std::string detail) {
-  Problem problem = New(503, "overloaded", std::move(detail));
+  Problem problem = New(503, "overloaded", "Too many requests wait", std::move(detail));
   problem.retryable = true;
   problem.retry_after = kOverloadedRetryAfter;
   return problem;
 }
 
 Problem InternalError() {
-  Problem problem =
-      New(500, "internal", "The server failed to answer. The same request may be sent again.");
+  Problem problem = New(500, "internal", "The service failed to answer",
+                        "The server failed to answer. The same request may be sent again.");
   problem.retryable = true;
   return problem;
 }

@@ -37,6 +37,8 @@ Response ToResponse(const Problem& problem);
 
 // http's own.
 Problem BadRequest(std::string detail);
+// A client that speaks in clear where TLS is served.
+Problem TlsRequired();
 Problem RouteNotFound();
 Problem MethodNotAllowed(std::string_view allow);
 Problem RequestTimeout(std::string detail);

@@ -158,19 +158,68 @@ TEST_F(ServerLimits, RefusesConnectionsBeyondTheirNumber) {
   Start();
   RawClient one(server_->port());
   RawClient two(server_->port());
-  EXPECT_EQ(one.Ask("GET", "/hello").status, 200);
-  EXPECT_EQ(two.Ask("GET", "/hello").status, 200);
+  one.Send("GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  two.Send("GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(Await([&] { return Pending() == 2; }));
   RawClient surplus(server_->port());
   const Response response = surplus.Ask("GET", "/hello");
   EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(Code(response), "overloaded");
   EXPECT_EQ(response.headers.Find("retry-after"), "1");
   EXPECT_TRUE(surplus.IsClosed());
+  EXPECT_TRUE(Await([&] { return server_->Counts().refused == 1; }));
+  for (const Responder& responder : TakePending()) responder(JsonResponse(200, "1"));
+  EXPECT_EQ(one.Receive().status, 200);
+  EXPECT_EQ(two.Receive().status, 200);
+  RawClient next(server_->port());
+  EXPECT_EQ(next.Ask("GET", "/hello").status, 200);
+}
+
+// Otherwise connections that are kept open and say nothing would keep everybody else out.
+TEST_F(ServerLimits, WhoOwesARequestForTheLongestMakesRoom) {
+  options_.max_connections = 4;
+  Start();
+  RawClient served(server_->port());
+  served.Send("GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(Await([&] { return Pending() == 1; }));
+  RawClient slow(server_->port());
+  slow.Send("GET /hello HT");
+  RawClient idle(server_->port());
+  EXPECT_EQ(idle.Ask("GET", "/hello").status, 200);
+  RawClient silent(server_->port());
+  // Each newcomer displaces the oldest: the slow one, the idle one, the silent one.
+  RawClient first(server_->port());
+  EXPECT_EQ(first.Ask("GET", "/hello").status, 200);
+  EXPECT_TRUE(slow.IsClosed());
+  RawClient second(server_->port());
+  EXPECT_EQ(second.Ask("GET", "/hello").status, 200);
+  EXPECT_TRUE(idle.IsClosed());
+  RawClient third(server_->port());
+  EXPECT_EQ(third.Ask("GET", "/hello").status, 200);
+  EXPECT_TRUE(silent.IsClosed());
+  EXPECT_EQ(first.Ask("GET", "/hello").status, 200);
+  TakePending()[0](JsonResponse(200, "1"));
+  EXPECT_EQ(served.Receive().status, 200);
+  EXPECT_EQ(server_->Counts().evicted, 3u);
+  EXPECT_EQ(server_->Counts().refused, 0u);
+}
+
+TEST_F(ServerLimits, OneAddressHoldsAPartOfAllConnections) {
+  options_.max_connections_per_address = 2;
+  options_.counts_loopback = true;
+  Start();
+  RawClient one(server_->port());
+  RawClient two(server_->port());
   EXPECT_EQ(one.Ask("GET", "/hello").status, 200);
+  EXPECT_EQ(two.Ask("GET", "/hello").status, 200);
+  RawClient surplus(server_->port());
+  EXPECT_EQ(surplus.Ask("GET", "/hello").status, 503);
   two.Close();
   EXPECT_TRUE(Await([&] {
     RawClient next(server_->port());
     return next.Ask("GET", "/hello").status == 200;
   }));
+  EXPECT_EQ(one.Ask("GET", "/hello").status, 200);
 }
 
 TEST_F(ServerLimits, RefusesBlockingWorkBeyondThreadsAndQueue) {

@@ -38,8 +38,6 @@ class Disks {
   virtual Result<ports::ConsoleChunk> ReadConsole(const std::string& domain, std::int64_t offset,
                                                   std::size_t most) = 0;
   virtual Status DeleteConsole(const std::string& domain) = 0;
-  // Keeps consoles from filling the disk, where nobody else does.
-  virtual void TrimConsoles() {}
 
   virtual Result<std::int64_t> CapacityGib() = 0;
 };

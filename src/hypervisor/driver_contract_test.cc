@@ -51,6 +51,7 @@ TYPED_TEST(DriverContract, DefinesOneDomainHoweverOften) {
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->name, model::DomainName(TestMarker().ledger, vm));
   EXPECT_EQ(seen->power, Observed::kStopped);
+  EXPECT_EQ(seen->stopped_by, model::StopCause::kHost) << "nothing is known of a stop";
   auto label = this->LabelOf(TestMarker().ledger);
   label.fence = {4};
   EXPECT_EQ(seen->label, label);
@@ -63,11 +64,13 @@ TYPED_TEST(DriverContract, RunsEveryEffectTwiceAndEndsInTheSamePlace) {
   for (int again = 0; again < 2; ++again) {
     this->Start(vm, 1);
     EXPECT_EQ(this->Look(vm)->power, Observed::kRunning);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kNone);
   }
   EXPECT_EQ(this->TimesListed(vm), 1);
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Destroy(vm, this->Guard(1)));
     EXPECT_EQ(this->Look(vm)->power, Observed::kStopped);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kPerson);
   }
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Undefine(vm, this->Guard(1)));
@@ -247,13 +250,13 @@ class ImageContract : public DriverContract<BedType> {};
 using ImageBeds = testing::Types<TestDriverBed, EmbeddedBed, DaemonBed, RemoteBed>;
 TYPED_TEST_SUITE(ImageContract, ImageBeds, BedNames);
 
-TYPED_TEST(ImageContract, RefusesAnImageThatIsNotThere) {
+TYPED_TEST(ImageContract, TellsAnImageThatIsNotThereFromOneThatIsRefused) {
   const VmId vm = this->NewVm();
   auto order = this->Disk(vm);
   order.base_path = "/nowhere/image.qcow2";
   const Status made = this->driver_->CreateDisk(order, this->Guard(1));
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, ErrorCode::kRefused) << made.error().detail;
+  EXPECT_EQ(made.error().code, ErrorCode::kNotFound) << made.error().detail;
   EXPECT_TRUE(this->VolumesOf(vm).empty());
 }
 
@@ -313,6 +316,7 @@ TYPED_TEST(BootContract, BootsAGuestThatReadsItsSeedAndShutsDownWhenAsked) {
   EXPECT_EQ(tail->data.size(), 4u);
   EXPECT_TRUE(this->driver_->Shutdown(vm, this->Guard(1)));
   EXPECT_TRUE(this->WaitForStop(vm));
+  EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kGuest);
   EXPECT_TRUE(this->driver_->Undefine(vm, this->Guard(1)));
   EXPECT_EQ(this->driver_->ReadConsole(vm, 0, 10).error().code, ErrorCode::kNotFound);
 }
@@ -344,13 +348,13 @@ TEST_F(GuestContract, CallsAFailedStartUnavailableOnceALookHasProvenIt) {
   EXPECT_EQ(TimesListed(vm), 1);
 }
 
-TEST_F(GuestContract, RefusesAKernelThatIsNotThere) {
+TEST_F(GuestContract, TellsAKernelThatIsNotThere) {
   const VmId vm = NewVm();
   auto order = Domain(vm);
   order.spec.image.kernel_path = "/nowhere/vmlinuz";
   const Status defined = driver_->Define(order, Guard(1));
   ASSERT_FALSE(defined);
-  EXPECT_EQ(defined.error().code, ErrorCode::kRefused);
+  EXPECT_EQ(defined.error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(Look(vm));
 }
 

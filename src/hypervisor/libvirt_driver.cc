@@ -62,6 +62,8 @@ Status LibvirtDriver::Reopen() {
     auto root = EmbeddedRoot::Open(options_.uri.directory);
     if (!root) return std::unexpected(root.error());
     root_ = *std::move(root);
+    trimmer_ = std::make_unique<ConsoleTrimmer>(
+        ConsoleTrimmerOptions{root_->ConsolesPath(), options_.console_bytes}, threads_, logger_);
   }
   auto session = LibvirtSession::Open(options_, root_, logger_);
   if (!session) return std::unexpected(session.error());
@@ -97,7 +99,6 @@ Result<std::optional<ports::DomainSighting>> LibvirtDriver::Look(const model::Vm
 Result<std::vector<ports::DomainSighting>> LibvirtDriver::List() {
   auto session = Ready();
   if (!session) return std::unexpected(session.error());
-  (*session)->disks().TrimConsoles();
   auto seen = (*session)->List();
   if (!seen) return std::unexpected(seen.error());
   std::vector<ports::DomainSighting> sightings;

@@ -31,6 +31,21 @@ model::Observed PowerOf(int state) {
   }
 }
 
+// Why a domain is off, by libvirt's reason (virDomainShutoffReason). One that libvirt does not know
+// any more (it was started since) went down with its host, as did one whose QEMU it found dead.
+model::StopCause StopCauseOf(int state, int reason) {
+  if (state == VIR_DOMAIN_CRASHED) return model::StopCause::kHost;
+  if (state != VIR_DOMAIN_SHUTOFF) return model::StopCause::kNone;
+  switch (reason) {
+    case VIR_DOMAIN_SHUTOFF_SHUTDOWN: return model::StopCause::kGuest;
+    case VIR_DOMAIN_SHUTOFF_DESTROYED:
+    case VIR_DOMAIN_SHUTOFF_MIGRATED:
+    case VIR_DOMAIN_SHUTOFF_SAVED:
+    case VIR_DOMAIN_SHUTOFF_FROM_SNAPSHOT: return model::StopCause::kPerson;
+    default: return model::StopCause::kHost;  // Unknown, crashed, failed, daemon.
+  }
+}
+
 std::string VersionText(virConnectPtr connection) {
   const char* type = virConnectGetType(connection);
   unsigned long version = 0;
@@ -172,7 +187,8 @@ Result<ports::HostFacts> LibvirtSession::Facts(DomainType type) const {
 Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const {
   const LibvirtText xml(virDomainGetXMLDesc(handle.get(), 0));
   int state = VIR_DOMAIN_NOSTATE;
-  if (xml == nullptr || virDomainGetState(handle.get(), &state, nullptr, 0) != 0) {
+  int reason = 0;
+  if (xml == nullptr || virDomainGetState(handle.get(), &state, &reason, 0) != 0) {
     const LibvirtFault fault = LastFault();
     // It went between two calls.
     if (fault.code == VIR_ERR_NO_DOMAIN) return std::nullopt;
@@ -192,8 +208,10 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
                                  .name = std::move(parsed->name),
                                  .power = PowerOf(state),
                                  .label = std::move(parsed->label),
-                                 .addresses = std::move(addresses)},
-                    .is_persistent = is_persistent};
+                                 .stopped_by = StopCauseOf(state, reason)},
+                    .addresses = std::move(addresses)},
+         .is_persistent = is_persistent
+};
 }
 
 Result<std::optional<SeenDomain>> LibvirtSession::Find(const model::VmId& vm) const {

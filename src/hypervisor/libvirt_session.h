@@ -30,6 +30,7 @@ struct LibvirtOptions {
   std::string pool_path;  // "
   std::string scratch;    // A private directory.
   Milliseconds settle_time{0};
+  std::int64_t console_bytes = 0;     // Embedded only: what a guest's console may hold.
   std::shared_ptr<EventLoop> events;  // See HostOptions.
 };
 

@@ -320,7 +320,7 @@ Result<std::int64_t> PoolDisks::InspectBase(const ports::DiskOrder& order) {
   if (base == nullptr) {
     const LibvirtFault fault = LastFault();
     if (fault.code != VIR_ERR_NO_STORAGE_VOL) return LookFailed("looking for the image", fault);
-    return Fail(ErrorCode::kRefused,
+    return Fail(ErrorCode::kNotFound,
                 fmt::format("the image {} is in no storage pool of the host", order.base_path));
   }
   if (NamesBackingFile(base.get())) {

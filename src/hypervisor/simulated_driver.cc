@@ -10,6 +10,7 @@ namespace vmonce::hypervisor {
 namespace {
 
 using model::Observed;
+using model::StopCause;
 
 // A label of another ledger is a stranger's.
 std::optional<model::Label> OursOnly(const std::optional<model::Label>& label,
@@ -18,10 +19,13 @@ std::optional<model::Label> OursOnly(const std::optional<model::Label>& label,
 }
 
 ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::LedgerId& ledger) {
+  const bool is_unknown =
+      domain.power == Observed::kStopped && domain.stopped_by == StopCause::kNone;
   return {.id = domain.id,
           .name = domain.name,
           .power = domain.power,
           .label = OursOnly(domain.label, ledger),
+          .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by,
           .addresses =
               domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses};
 }
@@ -37,6 +41,11 @@ Status CheckThere(const std::optional<SimulatedDomain>& domain, const model::Led
                   const ports::EffectGuard& guard) {
   if (!domain) return Fail(ErrorCode::kNotFound, "no such domain");
   return CheckIfThere(domain, ledger, guard);
+}
+
+void PowerOff(SimulatedDomain& domain, StopCause by) {
+  domain.power = Observed::kStopped;
+  domain.stopped_by = by;
 }
 
 // QEMU ends at its start when it cannot listen.
@@ -214,6 +223,7 @@ Status SimulatedDriver::Start(const model::VmId& vm, const ports::EffectGuard& g
                         if (auto check = CheckThere(domain, ledger, g); !check) return check;
                         if (domain->power == Observed::kRunning) return Status();
                         domain->power = Observed::kRunning;
+                        domain->stopped_by = StopCause::kNone;
                         ++domain->starts;
                         domain->console += fmt::format("simulated: {} started\n", domain->name);
                         return Status();
@@ -227,7 +237,7 @@ Status SimulatedDriver::Destroy(const model::VmId& vm, const ports::EffectGuard&
                   return host.ChangeDomain(
                       SimulatedCall::kDestroy, vm, [&](std::optional<SimulatedDomain>& domain) {
                         if (auto check = CheckIfThere(domain, ledger, g); !check) return check;
-                        if (domain) domain->power = Observed::kStopped;
+                        if (domain && Runs(*domain)) PowerOff(*domain, StopCause::kPerson);
                         return Status();
                       });
                 });
@@ -242,7 +252,7 @@ Status SimulatedDriver::Shutdown(const model::VmId& vm, const ports::EffectGuard
                                                return check;
                                              if (!Runs(*domain))
                                                return Fail(ErrorCode::kConflict, "it does not run");
-                                             domain->power = Observed::kStopped;
+                                             PowerOff(*domain, StopCause::kGuest);
                                              return {};
                                            });
                 });

@@ -218,8 +218,10 @@ void SimulatedHost::PowerOffAll() {
   MonitorLock lock(*monitor_);
   const auto domains = domains_;
   for (const auto& [id, domain] : domains) {
+    if (domain.power == model::Observed::kStopped) continue;
     auto off = domain;
     off.power = model::Observed::kStopped;
+    off.stopped_by = model::StopCause::kHost;
     CHECK(Put(id, std::move(off)).has_value());
   }
 }

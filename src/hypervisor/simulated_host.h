@@ -32,6 +32,7 @@ struct SimulatedDomain {
   std::vector<std::string> addresses;    // That its host knows while it runs.
   std::string console;
   std::int64_t starts = 0;  // How often it went from stopped to running.
+  model::StopCause stopped_by = model::StopCause::kNone;
 
   bool operator==(const SimulatedDomain&) const = default;
 };
@@ -81,7 +82,8 @@ class SimulatedHost {
                       const Permit& permit);
 
   // For tests and checkers. Plant replaces a domain of its id and counts as no effect; PowerOffAll
-  // is a restart of the host; Effects counts how often a call really changed something.
+  // is a restart of the host (what runs is off, by kHost); Effects counts how often a call really
+  // changed something.
   void Plant(const SimulatedDomain& domain);
   void PowerOffAll();
   // A stranger's program begins to listen there, or ends.

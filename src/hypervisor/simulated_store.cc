@@ -86,9 +86,13 @@ std::vector<model::Forward> ForwardsFromJson(const json::object& object) {
 }
 
 std::string DomainToText(const SimulatedDomain& domain) {
-  json::object object{{"id", ToString(domain.id)},       {"name", domain.name},
-                      {"power", ToString(domain.power)}, {"mac", domain.mac},
-                      {"console", domain.console},       {"starts", domain.starts}};
+  json::object object{{"id", ToString(domain.id)},
+                      {"name", domain.name},
+                      {"power", ToString(domain.power)},
+                      {"mac", domain.mac},
+                      {"console", domain.console},
+                      {"starts", domain.starts},
+                      {"stopped_by", ToString(domain.stopped_by)}};
   if (domain.label) object["label"] = LabelToJson(*domain.label);
   if (!domain.forwards.empty()) object["forwards"] = ForwardsToJson(domain.forwards);
   json::array volumes;
@@ -103,12 +107,15 @@ std::optional<SimulatedDomain> DomainFromJson(const json::value& value) {
   const auto id = ParseUuid(Text(object, "id"));
   const auto power = model::ParseObserved(Text(object, "power"));
   if (!id || !power) return std::nullopt;
-  SimulatedDomain domain{.id = {*id},
-                         .name = Text(object, "name"),
-                         .power = *power,
-                         .mac = Text(object, "mac"),
-                         .console = Text(object, "console"),
-                         .starts = Number(object, "starts")};
+  SimulatedDomain domain{
+      .id = {*id},
+      .name = Text(object, "name"),
+      .power = *power,
+      .mac = Text(object, "mac"),
+      .console = Text(object, "console"),
+      .starts = Number(object, "starts"),
+      .stopped_by =
+          model::ParseStopCause(Text(object, "stopped_by")).value_or(model::StopCause::kNone)};
   if (const json::value* label = object.if_contains("label"); label && label->is_object()) {
     domain.label = LabelFromJson(label->get_object());
   }

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/threads.h"
+#include "ledger/hot_vms.h"
 #include "ledger/sqlite_db.h"
 
 namespace vmonce::ledger {
@@ -41,6 +42,9 @@ class Connections {
   // kUnavailable when no connection can be opened; otherwise what stuck to the connection.
   Status Read(const std::function<void(Db&)>& work);
 
+  // What the writer has written last.
+  HotVms& hot_vms() { return hot_vms_; }
+
   // The writer, opened anew when it was distrusted.
   Result<Db*> Writer();
   // After an error at COMMIT: what the connections would show and what the file will say after a
@@ -61,6 +65,7 @@ class Connections {
   const ConnectionOptions options_;
   Threads& threads_;
   Logger& logger_;
+  HotVms hot_vms_;
   std::unique_ptr<Db> writer_;
   bool is_distrusted_ = false;  // The writer's user's own.
 

@@ -74,8 +74,7 @@ Status RunOne(Db& db, const Migration& migration, Random& random) {
 
 }  // namespace
 
-Status Migrate(Db& db, const std::string& path, std::span<const Migration> migrations,
-               Random& random, Logger& logger) {
+Result<int> CheckSchema(Db& db, const std::string& path, std::span<const Migration> migrations) {
   CHECK(!migrations.empty());
   const int newest = migrations.back().number;
   const int application = ReadPragma(db, "PRAGMA application_id");
@@ -97,7 +96,15 @@ Status Migrate(Db& db, const std::string& path, std::span<const Migration> migra
                             "before it changed the file",
                             path, version, newest));
   }
-  if (version == newest) return {};
+  return version;
+}
+
+Status Migrate(Db& db, const std::string& path, std::span<const Migration> migrations,
+               Random& random, Logger& logger) {
+  const Result<int> checked = CheckSchema(db, path, migrations);
+  if (!checked) return std::unexpected(checked.error());
+  const int version = *checked;
+  if (version == migrations.back().number) return {};
   if (version > 0 && !path.empty()) {
     const std::string copy = fmt::format("{}.before-{:04}", path, version + 1);
     if (Status copied = CopyTo(db, copy); !copied) return copied;

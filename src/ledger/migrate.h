@@ -14,7 +14,7 @@
 namespace vmonce::ledger {
 
 struct Migration {
-  int number;  // 1, 2, 3, ... without gaps.
+  int number;  // Growing.
   std::string_view name;
   std::string_view sql;
 };
@@ -24,6 +24,9 @@ std::span<const Migration> EmbeddedMigrations();
 
 // PRAGMA application_id of our files: "vmon".
 inline constexpr int kApplicationId = 0x766d6f6e;
+
+// The schema of a file, 0 for an empty one; kConflict as Migrate() says. Writes nothing.
+Result<int> CheckSchema(Db& db, const std::string& path, std::span<const Migration> migrations);
 
 // `db` is connected to `path` (empty: in memory) and nobody else uses the file. A new file gets the
 // schema and an id. An older one is copied to "<path>.before-NNNN" (NNNN is the first migration

@@ -1,5 +1,6 @@
 #include "ledger/row_json.h"
 
+#include <array>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -7,6 +8,9 @@ namespace vmonce::ledger {
 namespace {
 
 namespace json = boost::json;
+
+// Of a column's values; more is taken from the heap.
+constexpr std::size_t kColumnBytes = 4 * 1024;
 
 // Reads members of one object; notes when one is not of the expected kind.
 class Members {
@@ -59,15 +63,29 @@ class Members {
   bool is_good_ = true;
 };
 
-std::optional<json::value> Parse(std::string_view text) {
-  boost::system::error_code error;
-  // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
-  json::parse_options options;
-  options.allow_invalid_utf8 = true;
-  json::value value = json::parse(text, error, {}, options);
-  if (error) return std::nullopt;
-  return value;
-}
+// The value of a column's text, in memory of its own that goes as a whole.
+class Parsed {
+ public:
+  explicit Parsed(std::string_view text) {
+    boost::system::error_code error;
+    // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
+    json::parse_options options;
+    options.allow_invalid_utf8 = true;
+    json::value value = json::parse(text, error, &resource_, options);
+    if (!error) value_.emplace(std::move(value));
+  }
+  Parsed(const Parsed&) = delete;
+  Parsed& operator=(const Parsed&) = delete;
+
+  explicit operator bool() const { return value_.has_value(); }
+  const json::value& operator*() const { return *value_; }
+  const json::value* operator->() const { return &*value_; }
+
+ private:
+  std::array<unsigned char, kColumnBytes> memory_;
+  json::monotonic_resource resource_{memory_.data(), memory_.size()};
+  std::optional<json::value> value_;
+};
 
 void AddText(json::object& object, std::string_view name, const std::string& text) {
   if (!text.empty()) object.emplace(name, text);
@@ -143,6 +161,7 @@ std::optional<model::Item> ReadItem(const json::value& value) {
 
 json::object ImageObject(const model::Image& image) {
   json::object object;
+  AddText(object, "id", image.id);
   object.emplace("name", image.name);
   object.emplace("kind", ToString(image.kind));
   AddText(object, "disk_path", image.disk_path);
@@ -195,6 +214,7 @@ std::optional<model::Image> ReadImage(const json::value& value) {
   const auto kind = model::ParseImageKind(members.Text("kind"));
   if (!kind) return std::nullopt;
   model::Image image;
+  image.id = members.Text("id");
   image.name = members.Text("name");
   image.kind = *kind;
   image.disk_path = members.Text("disk_path");
@@ -251,7 +271,7 @@ std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
 }
 
 std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   const json::array* array = value ? value->if_array() : nullptr;
   if (array == nullptr) return std::nullopt;
   std::vector<model::Item> items;
@@ -265,12 +285,12 @@ std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
 }
 
 std::optional<model::Failure> FailureFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   return value ? ReadFailure(*value) : std::nullopt;
 }
 
 std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   if (!value) return std::nullopt;
   Members members(*value);
   const json::value* image_value = members.Find("image");
@@ -313,7 +333,7 @@ std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text)
 }
 
 std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   const json::object* object = value ? value->if_object() : nullptr;
   if (object == nullptr) return std::nullopt;
   std::map<std::string, std::string> labels;

@@ -44,6 +44,9 @@ std::string Serialise(const CreateIntent& intent) {
   if (!intent.forwards.empty()) json["forward"] = ForwardArray(intent.forwards);
   boost::json::object& labels = json["labels"].emplace_object();
   for (const auto& [key, value] : intent.labels) labels[key] = value;
+  const CreateIntent unasked;
+  if (intent.desired != unasked.desired) json["desired"] = ToString(intent.desired);
+  if (intent.restart != unasked.restart) json["restart"] = ToString(intent.restart);
   if (intent.user_data_mac) {
     json["user_data_mac"] = ToHex(*intent.user_data_mac);
   } else {

@@ -25,13 +25,16 @@ struct CreateIntent {
   std::string network = "user";
   std::vector<Forward> forwards;
   std::map<std::string, std::string> labels;
+  Desired desired = Desired::kRunning;
+  RestartPolicy restart = RestartPolicy::kHostFailure;
   std::optional<Digest> user_data_mac;  // HMAC of the decoded bytes.
 
   bool operator==(const CreateIntent&) const = default;
 };
 
 // Canonical JSON with "version":1; every member is there, user_data_mac as null when there is none.
-// Only `forward` is left out when it is empty: intents stored before it existed compare equal.
+// Members that came later are left out while they hold their default: intents stored before them
+// stay comparable.
 // Equal intents give equal texts, different ones different texts.
 std::string Serialise(const CreateIntent& intent);
 

@@ -60,6 +60,8 @@ TEST(Intent, DiffersInTextWhereverItDiffers) {
   const std::vector<std::function<void(CreateIntent&)>> changes = {
       [](CreateIntent&) {},
       [](CreateIntent& intent) { intent.name = "x"; },
+      [](CreateIntent& intent) { intent.desired = Desired::kStopped; },
+      [](CreateIntent& intent) { intent.restart = RestartPolicy::kNever; },
       [](CreateIntent& intent) { intent.image = "x"; },
       [](CreateIntent& intent) { intent.count = 2; },
       [](CreateIntent& intent) { intent.cpus = 2; },

@@ -20,7 +20,7 @@ namespace vmonce::model {
 enum class VmState {
   kPending,  // Accepted; nothing exists yet.
   kCreating,
-  kReady,    // Was observed running once; `observed` says how it is now.
+  kReady,    // Was observed once as asked: running, or defined and off; `observed` says how it is.
   kFailed,   // No effect is left.
   kMissing,  // Should exist and was looked for by UUID without success. Never re-created.
   kDeleting,
@@ -41,6 +41,21 @@ std::optional<Desired> ParseDesired(std::string_view text);
 enum class Observed { kUnknown, kRunning, kStopped, kPaused, kAbsent };
 std::string_view ToString(Observed observed);
 std::optional<Observed> ParseObserved(std::string_view text);
+
+// Why a machine is off, as far as the hypervisor's own typed facts tell.
+enum class StopCause {
+  kNone,    // It runs, or nothing is known of a stop.
+  kGuest,   // It shut itself down.
+  kPerson,  // Somebody powered it off, through the service or beside it.
+  kHost,    // It crashed, or went down with its host or hypervisor: nobody wanted it.
+};
+std::string_view ToString(StopCause cause);
+std::optional<StopCause> ParseStopCause(std::string_view text);
+
+// Whether a machine that should run, and was stopped by kHost, is started again there.
+enum class RestartPolicy { kHostFailure, kNever };
+std::string_view ToString(RestartPolicy policy);
+std::optional<RestartPolicy> ParseRestartPolicy(std::string_view text);
 
 struct VmSpec {
   Image image;  // Pinned at acceptance.
@@ -72,6 +87,10 @@ struct Vm {
   VmState state = VmState::kPending;
   Desired desired = Desired::kRunning;
   Observed observed = Observed::kUnknown;
+  StopCause stopped_by = StopCause::kNone;  // Of the stop that `observed` tells of.
+  RestartPolicy restart = RestartPolicy::kHostFailure;
+  int restarts = 0;               // In a row, by the service itself: see model/restart.h.
+  std::optional<Time> restarted;  // The last of them.
   std::optional<HostId> host;
   // The host's ports that lead to it, in the order of spec.forwards; reserved while it is placed.
   std::vector<Forward> forwards;

@@ -9,7 +9,8 @@ struct VmService::Pending {
   Asked asked;
   std::optional<Digest> key_hash;
   Digest fingerprint{};
-  std::string intent;   // Of a create; compared when the key was first used through another face.
+  // Of a create that is claimed, or whose key was first used through another face.
+  std::string intent;
   Instant answer_by{};  // When waiting ends.
   Done done;
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "model/limits.h"
 #include "service/pending.h"
 #include "service/queries.h"
 
@@ -52,6 +53,16 @@ model::Problem ProblemOf(const ports::Declined& declined) {
       const std::string state =
           declined.vm_state ? std::string(ToString(*declined.vm_state)) : "unknown";
       return Make("wrong_state", "The VM is " + state + "; this needs another state. " + more);
+    }
+    case Reason::kImageGone: return ImageNotFound(more);
+    case Reason::kTooManyKeys: {
+      model::Problem problem =
+          Make("too_many_keys",
+               "The project has used up its keys: " + more +
+                   ". Nothing happened and this key is not used up. Records go some time after "
+                   "their VMs: delete VMs, or ask the operator for a larger quota.");
+      problem.retry_after = model::limits::kRetryAfterMax;
+      return problem;
     }
     case Reason::kBacklogFull: {
       model::Problem problem = Make("backlog_full", "Too much accepted work waits: " + more +

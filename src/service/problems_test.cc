@@ -25,6 +25,7 @@ TEST(Problems, TellEveryRefusalOfTheLedgerAndThatTheKeyIsNotUsedUp) {
       {DeclineReason::kStaleVersion, "precondition_failed", 412, true},
       {DeclineReason::kWrongState, "wrong_state", 409, true},
       {DeclineReason::kBacklogFull, "backlog_full", 503, true},
+      {DeclineReason::kTooManyKeys, "too_many_keys", 429, true},
   };
   for (const Expected& expected : all) {
     ports::Declined declined;

@@ -120,9 +120,10 @@ class Node:
         self.config_path = self.dir + "/vmonce.toml"
         self.port = 0
         self.process = None
+        self.program = [BIN]  # May begin with what starts it, such as setpriv.
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
-        self.more_hosts = []
+        self.more_hosts = []  # Tables like it; to be filled before the start.
         self.guest = GUEST if real else self.dir
         if real:
             self.host |= {"uri": f"qemu:///embed?root={self.root}", "accel": "tcg"}
@@ -162,7 +163,8 @@ class Node:
         self.write_config()
         self.log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BIN, "serve", "--config", self.config_path], stdin=subprocess.DEVNULL,
+        command = [*self.program, "serve", "--config", self.config_path]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log, start_new_session=True)
         log.close()
 
@@ -178,7 +180,7 @@ class Node:
     def _said_port(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the service ended with {self.process.returncode}:\n{self.log_text()}")
-        found = re.search(r'"event":"serving","url":"http://[^"]*:(\d+)"', self.log_text(self.log_start))
+        found = re.search(r'"event":"serving","url":"https?://[^"]*:(\d+)"', self.log_text(self.log_start))
         return int(found.group(1)) if found else None
 
     @property
@@ -221,6 +223,9 @@ class Node:
 
     # ---- HTTP
 
+    def connect(self, timeout):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
     def call(self, method, path, body=None, key=None, headers=(), timeout=90):
         """One exchange. body: bytes as they are, or anything to be written as JSON. key: as it stands in the header."""
         sent = dict(headers)
@@ -230,7 +235,7 @@ class Node:
             body = json.dumps(body).encode()
         if method not in ("GET", "HEAD"):
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             connection.request(method, path, body, {name: value for name, value in sent.items() if value is not None})
             response = connection.getresponse()

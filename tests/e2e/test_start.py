@@ -49,7 +49,7 @@ kind = "kernel"
 kernel = "absent-file"
 """)
         self.assertEqual(code, 2, said)
-        for line, words in [(2, "loopback"), (4, 'did you mean "dir"'), (6, "workers"), (7, "500ms"), (8, "20"),
+        for line, words in [(2, "reach"), (4, 'did you mean "dir"'), (6, "workers"), (7, "500ms"), (8, "20"),
                             (12, 'did you mean "memory_mib"'), (16, "absent-file")]:
             self.assertRegex(said, rf"vmonce\.toml:{line}:\d+: .*{words}")
         self.assertEqual(len(said.splitlines()), 7, said)

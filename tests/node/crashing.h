@@ -128,10 +128,14 @@ class CrashingLedger final : public ports::Ledger {
   }
   Result<ports::LedgerTotals> Totals() override { return base_.Totals(); }
   Result<model::Resources> Usage(const model::ProjectId& p) override { return base_.Usage(p); }
+  Result<std::int64_t> LiveKeys(const model::ProjectId& p) override { return base_.LiveKeys(p); }
   Status PutHost(const model::Host& host) override { return base_.PutHost(host); }
   Status MarkRegistered(const model::HostId& id) override { return base_.MarkRegistered(id); }
   Status SetHostState(const model::HostId& id, model::HostState state) override {
-    return base_.SetHostState(id, state);
+    return crash_.Through([&] { return base_.SetHostState(id, state); });
+  }
+  Status MarkReturned(const model::HostId& id) override {
+    return crash_.Through([&] { return base_.MarkReturned(id); });
   }
   Result<std::vector<model::Host>> Hosts() override { return base_.Hosts(); }
   Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override {
@@ -144,7 +148,13 @@ class CrashingLedger final : public ports::Ledger {
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) override {
     return base_.InTombstones(vms);
   }
-  Result<int> Observe(std::span<const ports::Observation> o) override { return base_.Observe(o); }
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId& h,
+                                             std::span<const model::VmId> vms) override {
+    return base_.MovedAway(h, vms);
+  }
+  Result<int> Observe(std::span<const ports::Observation> o) override {
+    return crash_.Through([&] { return base_.Observe(o); });
+  }
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& h, std::span<const model::VmId> strays) override {
     return base_.NoteStrays(h, strays);

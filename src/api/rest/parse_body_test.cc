@@ -19,6 +19,8 @@ class ParseBodyTest : public testing::Test {
  protected:
   static http::Request Post(std::string body) {
     http::Request request;
+    request.principal =
+        std::make_shared<const service::Caller>(service::Caller{model::ProjectId{"default"}});
     request.method = "POST";
     request.host = "localhost";
     request.body = std::move(body);
@@ -295,6 +297,7 @@ TEST_F(ParseBodyTest, RefusesACreateWithoutAUsableHead) {
 
 TEST_F(ParseBodyTest, AChangeNeedsNeitherKeyNorBody) {
   http::Request request;
+  request.principal = Post("").principal;
   request.method = "DELETE";
   request.path_params = {{"id", "01890A5D-AC96-774B-BCCE-B302099A8057"}};
   request.headers.Add("If-Match", "\"4\"");
@@ -321,6 +324,11 @@ TEST_F(ParseBodyTest, ReadsPowerChangesAndUpdates) {
   ASSERT_TRUE(update);
   EXPECT_EQ(update->name, "b");
   EXPECT_EQ(update->labels, (std::map<std::string, std::string>{{"a", "b"}}));
+  const auto powered =
+      ParseChange(OnVm(R"({"desired":"stopped","restart":"never"})"), ChangeRequest::Kind::kUpdate);
+  ASSERT_TRUE(powered.has_value());
+  EXPECT_EQ(powered->desired, model::Desired::kStopped);
+  EXPECT_EQ(powered->restart, model::RestartPolicy::kNever);
   const auto cleared = ParseChange(OnVm(R"({"labels":{}})"), ChangeRequest::Kind::kUpdate);
   ASSERT_TRUE(cleared);
   EXPECT_EQ(cleared->name, std::nullopt);
@@ -345,6 +353,8 @@ TEST_F(ParseBodyTest, RefusesBadChanges) {
   EXPECT_EQ(code(OnVm(""), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"name":null})"), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"cpus":2})"), Kind::kUpdate), "invalid_request /name");
+  EXPECT_EQ(code(OnVm(R"({"desired":"paused"})"), Kind::kUpdate), "invalid_request /desired");
+  EXPECT_EQ(code(OnVm(R"({"restart":"always"})"), Kind::kUpdate), "invalid_request /restart");
   http::Request request = OnVm("");
   request.query = {{"force", "true"}};
   EXPECT_EQ(code(request, Kind::kStop), "invalid_request force");

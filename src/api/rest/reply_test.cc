@@ -5,6 +5,7 @@
 
 #include "api/rest/contract_check.h"
 #include "api/rest/samples.h"
+#include "http/problem.h"
 
 namespace vmonce::rest {
 namespace {
@@ -168,6 +169,25 @@ TEST_F(ReplyTest, EveryProblemOfTheTableIsToldAsItSays) {
     EXPECT_EQ(body.at("retryable"), kind.retryable);
     EXPECT_EQ(body.at("retry_same_key"), kind.retry_same_key);
     EXPECT_EQ(response.headers.Count("Link"), kind.code == "idempotency_key_required" ? 1u : 0u);
+  }
+}
+
+// What http/ refuses by itself is told as any other problem: it cannot see the table.
+TEST_F(ReplyTest, TheServersOwnProblemsAreThoseOfTheTable) {
+  const http::Problem own[] = {
+      http::BadRequest("x"),           http::TlsRequired(),       http::RouteNotFound(),
+      http::MethodNotAllowed("GET"),   http::RequestTimeout("x"), http::BodyTooLarge(1),
+      http::UnsupportedMediaType("x"), http::ExpectationFailed(), http::HostNotAllowed(),
+      http::OriginNotAllowed(),        http::HeaderTooLarge(1),   http::TransferCodingUnsupported(),
+      http::HttpVersionUnsupported(),  http::Overloaded("x"),     http::InternalError()};
+  for (const http::Problem& problem : own) {
+    const model::ProblemKind& kind = model::KindOf(problem.code);
+    const json::value body = Body(http::ToResponse(problem));
+    EXPECT_THAT(contract_.Violations("Problem", body), IsEmpty()) << kind.code;
+    EXPECT_EQ(body.at("title"), json::value(kind.title)) << kind.code;
+    EXPECT_EQ(problem.status, kind.status) << kind.code;
+    EXPECT_EQ(problem.retryable, kind.retryable) << kind.code;
+    EXPECT_EQ(problem.retry_same_key, kind.retry_same_key) << kind.code;
   }
 }
 
