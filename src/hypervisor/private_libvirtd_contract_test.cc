@@ -45,6 +45,7 @@ PrivateLibvirtd::~PrivateLibvirtd() {
           : virConnectListAllDomains(connection.get(), &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
   for (int i = 0; i < count; ++i) virDomainDestroy(DomainHandle(domains[i]).get());
   if (count >= 0) std::free(domains);
+  CHECK(pid_ > 0);
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
 }
@@ -87,12 +88,21 @@ bool PrivateLibvirtd::Answers() const {
 }
 
 void PrivateLibvirtd::Kill() {
+  // Anything but its own number would be a signal to many.
+  CHECK(pid_ > 0);
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = 0;
 }
 
-void PrivateLibvirtd::Freeze() { kill(pid_, SIGSTOP); }
-void PrivateLibvirtd::Thaw() { kill(pid_, SIGCONT); }
+void PrivateLibvirtd::Freeze() {
+  CHECK(pid_ > 0);
+  kill(pid_, SIGSTOP);
+}
+
+void PrivateLibvirtd::Thaw() {
+  CHECK(pid_ > 0);
+  kill(pid_, SIGCONT);
+}
 
 }  // namespace vmonce::hypervisor
