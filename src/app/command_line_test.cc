@@ -68,8 +68,7 @@ TEST_F(CommandLine, ARedirectIsNotFollowed) {
 }
 
 TEST_F(CommandLine, RefusesMistakesAsUsage) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
-                                                    {"frob"},
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frob"},
                                                     {"get"},
                                                     {"list", "--frob"},
                                                     {"list", "-o", "xml"},
@@ -79,6 +78,12 @@ TEST_F(CommandLine, RefusesMistakesAsUsage) {
     EXPECT_TRUE(Said("error: ")) << terminal_.err;
   }
   EXPECT_TRUE(transport_.requests.empty());
+}
+
+TEST_F(CommandLine, WithoutACommandShowsTheHelpAsUsage) {
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_TRUE(Said("Usage: vmonce")) << terminal_.err;
+  EXPECT_EQ(terminal_.out, "");
 }
 
 TEST_F(CommandLine, HelpGoesToStdoutAndTellsTheExitCodes) {

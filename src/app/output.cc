@@ -82,9 +82,14 @@ void PrintTable(Terminal& terminal, const Items& items, std::span<const Column> 
   }
 }
 
+// A VM's or an image's name, an id, or the host that a sweep's report is about.
 void PrintName(Terminal& terminal, const value& item) {
-  const std::string name = TextAt(item, "name");
-  terminal.Out((name.empty() ? TextAt(item, "id") : name) + "\n");
+  for (const char* member : {"name", "id", "host"}) {
+    const std::string text = TextAt(item, member);
+    if (text.empty()) continue;
+    terminal.Out(text + "\n");
+    return;
+  }
 }
 
 // False for the formats that are no documents.

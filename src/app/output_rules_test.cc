@@ -200,7 +200,9 @@ TEST_F(Formats, DataIsOnStdoutInTheFormatAskedFor) {
       SCOPED_TRACE(fmt::format("{} -o {}", fmt::join(row.line, " "), format));
       std::vector<std::string> line = row.line;
       line.insert(line.end(), {"-o", format});
-      EXPECT_EQ(Run(line), 0) << terminal_.err;
+      // What doctor finds is this computer's.
+      const int worst = row.line.front() == "doctor" ? 1 : 0;
+      EXPECT_LE(Run(line), worst) << terminal_.err;
       EXPECT_FALSE(terminal_.out.empty());
       EXPECT_TRUE(terminal_.out.ends_with('\n'));
       EXPECT_EQ(terminal_.out.find('\033'), std::string::npos);
