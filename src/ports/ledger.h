@@ -153,12 +153,10 @@ struct VmChange {
   std::optional<model::HostId>
       place_on;  // Reserves the VM's demand on that host; kNoRoom when it does not fit, or when the
                  // VM has another host that is not dead.
-  // Gives it back and forgets the host. Leaving a dead host, either way, is written down: see
-  // MovedAway().
-  bool release_host = false;
-  place_on;  // Reserves the VM's demand on that host; kNoRoom when it does not fit.
   std::optional<PortPlan> reserve_ports;  // After place_on; kPortTaken when one cannot be had.
-  bool release_host = false;         // Gives it back, the host ports with it, and forgets the host.
+  // Gives it back, the host ports with it, and forgets the host. Leaving a dead host, either way,
+  // is written down: see MovedAway().
+  bool release_host = false;
   bool release_reservation = false;  // Name and quota; a second release changes nothing.
   bool take_hold = false;            // Makes this operation the VM's holder; kHeld when another is.
   bool release_hold = false;
@@ -229,7 +227,6 @@ struct Observation {
   std::int64_t version = 0;
   model::Observed observed = model::Observed::kUnknown;
   model::StopCause stopped_by = model::StopCause::kNone;  // Of kStopped.
-  std::optional<model::VmState> state;                    // ready ⇄ missing
   std::optional<model::VmState> state;                    // ready ⇄ missing
   std::optional<std::vector<std::string>> addresses;      // Absent: as they were.
   std::vector<model::Event> events;
