@@ -28,5 +28,7 @@ void AddWait(CLI::App& app, ClientCommand& chosen);
 void AddQuota(CLI::App& app, ClientCommand& chosen);
 void AddToken(CLI::App& app, ClientCommand& chosen);
 void AddConfig(CLI::App& app, ClientCommand& chosen);  // show, check
+void AddDoctor(CLI::App& app, ClientCommand& chosen);
+void AddShellCommands(CLI::App& app, ClientCommand& chosen);  // completion, man
 
 }  // namespace vmonce::app

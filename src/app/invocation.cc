@@ -13,6 +13,12 @@ namespace limits = model::limits;
 using client::CallEnd;
 using client::CallResult;
 
+// The API names things by their path; commands take the id.
+std::string_view IdOf(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
 ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const CallResult& result) {
   if (result.end == CallEnd::kInterrupted) {
     run.messages.Say(fmt::format("{}: interrupted before an answer came", what));
@@ -101,12 +107,12 @@ ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallR
   if (!problem.first_seen.empty()) {
     run.messages.Say(fmt::format("  the key was first used at {}", problem.first_seen));
   }
-  if (!problem.vm.empty()) run.messages.Say(fmt::format("  vm: {}", problem.vm));
+  if (!problem.vm.empty()) run.messages.Say(fmt::format("  vm: {}", IdOf(problem.vm)));
   if (const auto repair = RepairOf(problem.code); !repair.empty()) {
     run.messages.Say(fmt::format("  repair: {}", repair));
   }
   if (!problem.operation.empty()) {
-    run.messages.Say(fmt::format("  operation: {}", problem.operation));
+    run.messages.Say(fmt::format("  operation: {}", IdOf(problem.operation)));
   }
   run.messages.Say(fmt::format("  code: {} (HTTP {})", problem.code, problem.status));
   return ExitCodeOf(problem);

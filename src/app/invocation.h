@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/client_settings.h"
+#include "app/doctor_facts.h"
 #include "app/exit_code.h"
 #include "app/output.h"
 #include "app/terminal.h"
@@ -29,6 +30,7 @@ struct World {
   Terminal& terminal;
   Environ environment;
   std::stop_token stop;  // Ctrl-C.
+  LookAtMachine look;    // For doctor.
 };
 
 struct Globals {

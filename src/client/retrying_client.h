@@ -106,6 +106,7 @@ class RetryingClient {
   CallResult Call(const ApiRequest& request, std::stop_token stop);
 
   const std::string& base_url() const { return options_.base_url; }
+  const ClientOptions& options() const { return options_; }
 
  private:
   HttpRequest Build(const ApiRequest& request, Milliseconds left) const;

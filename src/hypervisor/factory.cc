@@ -62,19 +62,18 @@ Result<std::shared_ptr<ports::Hypervisor>> NewLibvirt(const HostOptions& options
                          .pool = options.pool,
                          .pool_path = options.pool_path,
                          .settle_time = options.settle_time.value_or(DefaultSettleTime(uri.kind)),
-                         .console_bytes = options.console_bytes};
-  .events = options.events
-};
-if (uri.kind == HostKind::kTest) libvirt.pool = "default-pool";  // The only one there.
-if (uri.kind != HostKind::kEmbedded) {
-  if (libvirt.pool.empty()) {
-    return Fail(ErrorCode::kInvalid, fmt::format("host {}: a pool is needed", options.id.value));
+                         .console_bytes = options.console_bytes,
+                         .events = options.events};
+  if (uri.kind == HostKind::kTest) libvirt.pool = "default-pool";  // The only one there.
+  if (uri.kind != HostKind::kEmbedded) {
+    if (libvirt.pool.empty()) {
+      return Fail(ErrorCode::kInvalid, fmt::format("host {}: a pool is needed", options.id.value));
+    }
+    auto scratch = PrepareScratch(options);
+    if (!scratch) return std::unexpected(scratch.error());
+    libvirt.scratch = *std::move(scratch);
   }
-  auto scratch = PrepareScratch(options);
-  if (!scratch) return std::unexpected(scratch.error());
-  libvirt.scratch = *std::move(scratch);
-}
-return std::make_shared<LibvirtDriver>(std::move(libvirt), clock, threads, logger);
+  return std::make_shared<LibvirtDriver>(std::move(libvirt), clock, threads, logger);
 }
 
 }  // namespace

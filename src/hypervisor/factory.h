@@ -39,7 +39,6 @@ struct HostOptions {
   // that.)
   std::int64_t console_bytes = model::limits::kConsoleFileBytes;
   CallObserver on_call;  // May be empty.
-  CallObserver on_call;  // May be empty.
   // Of the whole process: libvirt has one, and two threads must not run it. Null only where the
   // process has no other libvirt host.
   std::shared_ptr<EventLoop> events;

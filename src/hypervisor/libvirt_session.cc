@@ -208,10 +208,9 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
                                  .name = std::move(parsed->name),
                                  .power = PowerOf(state),
                                  .label = std::move(parsed->label),
-                                 .stopped_by = StopCauseOf(state, reason)},
-                    .addresses = std::move(addresses)},
-         .is_persistent = is_persistent
-};
+                                 .stopped_by = StopCauseOf(state, reason),
+                                 .addresses = std::move(addresses)},
+                    .is_persistent = is_persistent};
 }
 
 Result<std::optional<SeenDomain>> LibvirtSession::Find(const model::VmId& vm) const {

@@ -11,6 +11,9 @@ namespace json = boost::json;
 
 // Of a column's values; more is taken from the heap.
 constexpr std::size_t kColumnBytes = 4 * 1024;
+constexpr std::size_t kItemMembers = 12;
+// Most machines have none.
+constexpr const char* kNoLabels = "{}";
 
 // Reads members of one object; notes when one is not of the expected kind.
 class Members {
@@ -63,7 +66,21 @@ class Members {
   bool is_good_ = true;
 };
 
-// The value of a column's text, in memory of its own that goes as a whole.
+// Memory of a column's values, which goes as a whole.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  json::storage_ptr storage() { return &resource_; }
+
+ private:
+  std::array<unsigned char, kColumnBytes> memory_;
+  json::monotonic_resource resource_{memory_.data(), memory_.size()};
+};
+
+// The value of a column's text.
 class Parsed {
  public:
   explicit Parsed(std::string_view text) {
@@ -71,19 +88,15 @@ class Parsed {
     // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
     json::parse_options options;
     options.allow_invalid_utf8 = true;
-    json::value value = json::parse(text, error, &resource_, options);
+    json::value value = json::parse(text, error, scratch_.storage(), options);
     if (!error) value_.emplace(std::move(value));
   }
-  Parsed(const Parsed&) = delete;
-  Parsed& operator=(const Parsed&) = delete;
-
   explicit operator bool() const { return value_.has_value(); }
   const json::value& operator*() const { return *value_; }
   const json::value* operator->() const { return &*value_; }
 
  private:
-  std::array<unsigned char, kColumnBytes> memory_;
-  json::monotonic_resource resource_{memory_.data(), memory_.size()};
+  Scratch scratch_;
   std::optional<json::value> value_;
 };
 
@@ -93,13 +106,13 @@ void AddText(json::object& object, std::string_view name, const std::string& tex
 
 void AddTexts(json::object& object, std::string_view name, const std::vector<std::string>& texts) {
   if (texts.empty()) return;
-  json::array array;
+  json::array array(object.storage());
   for (const std::string& text : texts) array.emplace_back(text);
   object.emplace(name, std::move(array));
 }
 
-json::object FailureObject(const model::Failure& failure) {
-  json::object object;
+json::object FailureObject(const model::Failure& failure, json::storage_ptr storage) {
+  json::object object(std::move(storage));
   object.emplace("code", failure.code);
   object.emplace("detail", failure.detail);
   if (failure.passing) object.emplace("passing", true);
@@ -116,8 +129,9 @@ std::optional<model::Failure> ReadFailure(const json::value& value) {
   return failure;
 }
 
-json::object ItemObject(const model::Item& item) {
-  json::object object;
+json::object ItemObject(const model::Item& item, json::storage_ptr storage) {
+  json::object object(storage);
+  object.reserve(kItemMembers);
   object.emplace("index", item.index);
   object.emplace("subject", ToString(item.subject));
   if (item.phase != model::ItemPhase::kForward) object.emplace("phase", ToString(item.phase));
@@ -130,7 +144,7 @@ json::object ItemObject(const model::Item& item) {
     object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
   }
   AddText(object, "memo", item.memo);
-  if (item.failure) object.emplace("failure", FailureObject(*item.failure));
+  if (item.failure) object.emplace("failure", FailureObject(*item.failure, storage));
   return object;
 }
 
@@ -159,8 +173,8 @@ std::optional<model::Item> ReadItem(const json::value& value) {
   return item;
 }
 
-json::object ImageObject(const model::Image& image) {
-  json::object object;
+json::object ImageObject(const model::Image& image, json::storage_ptr storage) {
+  json::object object(std::move(storage));
   AddText(object, "id", image.id);
   object.emplace("name", image.name);
   object.emplace("kind", ToString(image.kind));
@@ -230,19 +244,22 @@ std::optional<model::Image> ReadImage(const json::value& value) {
 }  // namespace
 
 std::string ItemsToJson(const std::vector<model::Item>& items) {
-  json::array array;
+  Scratch scratch;
+  json::array array(scratch.storage());
   array.reserve(items.size());
-  for (const model::Item& item : items) array.emplace_back(ItemObject(item));
+  for (const model::Item& item : items) array.emplace_back(ItemObject(item, scratch.storage()));
   return json::serialize(array);
 }
 
 std::string FailureToJson(const model::Failure& failure) {
-  return json::serialize(FailureObject(failure));
+  Scratch scratch;
+  return json::serialize(FailureObject(failure, scratch.storage()));
 }
 
 std::string SpecToJson(const model::VmSpec& spec) {
-  json::object object;
-  object.emplace("image", ImageObject(spec.image));
+  Scratch scratch;
+  json::object object(scratch.storage());
+  object.emplace("image", ImageObject(spec.image, scratch.storage()));
   object.emplace("cpus", spec.cpus);
   object.emplace("memory_mib", spec.memory_mib);
   object.emplace("disk_gib", spec.disk_gib);
@@ -265,6 +282,7 @@ std::string AddressesToJson(const std::vector<std::string>& addresses) {
 }
 
 std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
+  if (labels.empty()) return kNoLabels;
   json::object object;
   for (const auto& [name, value] : labels) object.emplace(name, value);
   return json::serialize(object);
@@ -311,7 +329,7 @@ std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
 }
 
 std::optional<ReservedForwards> ForwardsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   if (!value) return std::nullopt;
   Members members(*value);
   auto forwards = ReadForwards(members.Find("forwards"));
@@ -321,7 +339,7 @@ std::optional<ReservedForwards> ForwardsFromJson(std::string_view text) {
 }
 
 std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   const json::array* array = value ? value->if_array() : nullptr;
   if (array == nullptr) return std::nullopt;
   std::vector<std::string> addresses;
@@ -333,6 +351,7 @@ std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text)
 }
 
 std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
+  if (text == kNoLabels) return std::map<std::string, std::string>();
   const Parsed value(text);
   const json::object* object = value ? value->if_object() : nullptr;
   if (object == nullptr) return std::nullopt;

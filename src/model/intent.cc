@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <string_view>
 
@@ -13,6 +14,9 @@ namespace vmonce::model {
 namespace {
 
 constexpr int kIntentVersion = 1;
+constexpr std::size_t kIntentMembers = 16;
+// Of the values while they are written; more is taken from the heap.
+constexpr std::size_t kIntentBytes = 4 * 1024;
 
 bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -30,7 +34,10 @@ boost::json::array ForwardArray(const std::vector<Forward>& forwards) {
 }  // namespace
 
 std::string Serialise(const CreateIntent& intent) {
-  boost::json::object json;
+  std::array<unsigned char, kIntentBytes> memory;
+  boost::json::monotonic_resource resource(memory.data(), memory.size());
+  boost::json::object json(&resource);
+  json.reserve(kIntentMembers);
   json["version"] = kIntentVersion;
   json["name"] = intent.name;
   json["image"] = intent.image;
@@ -39,7 +46,8 @@ std::string Serialise(const CreateIntent& intent) {
   json["memory_mib"] = intent.memory_mib;
   json["disk_gib"] = intent.disk_gib;
   json["hostname"] = intent.hostname;
-  json["ssh_keys"] = boost::json::array(intent.ssh_keys.begin(), intent.ssh_keys.end());
+  boost::json::array& keys = json["ssh_keys"].emplace_array();
+  for (const std::string& key : intent.ssh_keys) keys.emplace_back(key);
   json["network"] = intent.network;
   if (!intent.forwards.empty()) json["forward"] = ForwardArray(intent.forwards);
   boost::json::object& labels = json["labels"].emplace_object();

@@ -106,6 +106,8 @@ struct Vm {
   Time created{};
   Time updated{};
   std::optional<Time> deleted;
+
+  bool operator==(const Vm&) const = default;
 };
 
 }  // namespace vmonce::model

@@ -96,7 +96,6 @@ model::CreateIntent ReadIntent(JsonReader& reader) {
   intent.labels = ReadLabels(reader).value_or(std::map<std::string, std::string>());
   intent.desired = ReadDesired(reader).value_or(intent.desired);
   intent.restart = ReadRestart(reader).value_or(intent.restart);
-  intent.network = reader.OneOf("network", {"user"}).value_or(intent.network);
   ReadNetwork(reader, intent);
   return intent;
 }
