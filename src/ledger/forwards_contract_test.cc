@@ -151,6 +151,8 @@ TEST_P(Forwards, AskedForByNumberComeBeforeThoseThatMayBeAny) {
 TEST_P(Forwards, MoveWithTheirVmToAnotherHost) {
   const auto a = Taken("a", {{.guest_port = 22, .host_port = 20'001}});
   ASSERT_EQ(Place(a, "one"), AdvanceOutcome::kRecorded);
+  // Only a dead host is left.
+  ASSERT_TRUE(world.ledger->SetHostState(model::HostId{"one"}, model::HostState::kDead));
   ASSERT_EQ(Place(a, "two"), AdvanceOutcome::kRecorded);
   EXPECT_THAT(Users(20'001), ElementsAre(model::HostId{"two"}));
 }
