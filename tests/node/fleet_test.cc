@@ -29,8 +29,7 @@ struct Hosts {
   void Add(const std::string& id, std::shared_ptr<SimulatedHost> host,
            workflows::CapacityPlan capacity = {}, Milliseconds settle = Milliseconds(0)) {
     fleet.Add(
-        {HostId{id}, "simulated:" + id,
-         capacity ? workflows::CapacityPlan::Of(*capacity) : workflows::CapacityPlan{}},
+        {HostId{id}, "simulated:" + id, capacity},
         std::make_unique<SimulatedDriver>(
             std::move(host), faults, hypervisor::SimulatedDriverOptions{Milliseconds(0), settle},
             world.clock(), *threads));
