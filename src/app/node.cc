@@ -131,6 +131,7 @@ struct Node::Parts {
   workflows::WorkflowParts workflow_parts;
   engine::SagaTable sagas;
   engine::LeaseKeeper leases;
+  engine::StepTimes step_times;
   service::Waiters waiters;
   MeteredWork observer;
   service::Capacity capacity;
@@ -189,6 +190,7 @@ void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::Ho
 }
 
 void Node::Parts::Wire() {
+  fleet.OnCapacityChange([this] { capacity.Forget(); });
   const engine::WorkerBounds bounds{{limits::kStepBackoffBase, limits::kStepBackoffCap},
                                     limits::kHeldRetry,
                                     fleet.SettleTime(),
@@ -196,7 +198,7 @@ void Node::Parts::Wire() {
                                     limits::kUndoFailuresStuck,
                                     limits::kRecordWithin};
   const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
-                                  doors.random, doors.logger, replica, bounds};
+                                  doors.random, doors.logger, replica, bounds,   &step_times};
   workers = std::make_unique<engine::WorkerPool>(
       parts, doors.threads,
       engine::PoolBounds{config.limits.workers, limits::kPollDue, fleet.SettleTime()});

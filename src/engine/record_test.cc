@@ -78,6 +78,28 @@ TEST(Record, OfProgressWaitsNoLongerThanItMay) {
   EXPECT_EQ(rig.ledger.Advances().front().items.front().step, 2);
 }
 
+TEST(Record, OfProgressIsWrittenBeforeAStepThatLastedOrHasNotRunYet) {
+  ScriptedSaga script(kSteps);
+  WorkerRig rig(script.Make());
+  StepTimes times;
+  rig.parts.step_times = &times;
+  rig.parts.bounds.record_within = Milliseconds(10);
+  std::vector<std::size_t> records;
+  script.On("b", [&](const StepContext&) { records.push_back(rig.ledger.Advances().size()); });
+  script.On("c", [&](const StepContext&) {
+    records.push_back(rig.ledger.Advances().size());
+    rig.clock.Advance(Milliseconds(10));
+  });
+  rig.Accept();
+  rig.Step();
+  EXPECT_EQ(records, (std::vector<std::size_t>{1, 2})) << "nothing is known of b and c";
+  const std::size_t before = rig.ledger.Advances().size();
+  records.clear();
+  rig.Accept();
+  rig.Step();
+  EXPECT_EQ(records, (std::vector<std::size_t>{before, before + 1})) << "b is short, c lasted";
+}
+
 TEST(Record, OfAChangeIsWrittenBeforeTheNextStep) {
   ScriptedSaga script(kSteps);
   StepResult placed = StepResult::Done();

@@ -143,11 +143,14 @@ OperationRun::Next OperationRun::StepDone(model::Item& item, StepResult result) 
 
 // Nothing relies on the cursor: whoever takes over looks, and every step may run twice. A record
 // that changes nothing else saves that repetition, shows where the work is and costs a commit, so
-// that steps of no time at all share one. What fixes or tells something is written before anything
+// that steps of no time at all share one. What lasts is begun with its progress written, so that
+// people see where the work is. What fixes or tells something is written before anything
 // else happens.
 bool OperationRun::MayRide(const model::Item& item, const ports::Advance& advance) const {
   return !model::IsEnded(item.phase) && advance.changes.empty() && advance.events.empty() &&
-         parts_.clock.Monotonic() - recorded_ < parts_.bounds.record_within;
+         parts_.clock.Monotonic() - recorded_ < parts_.bounds.record_within &&
+         (parts_.step_times == nullptr ||
+          parts_.step_times->IsShort(operation_.kind, item.step, parts_.bounds.record_within));
 }
 
 OperationRun::Next OperationRun::Again(model::Item& item, const StepResult& result) {
@@ -387,8 +390,10 @@ StepResult OperationRun::Try(const model::Item& item,
   if (began >= lease_.deadline()) return {Kind::kFenced, "the lease ran out"};
   StepResult result = call(ContextOf(item));
   seen_.reset();
-  const auto took = std::chrono::duration_cast<Milliseconds>(parts_.clock.Monotonic() - began);
-  parts_.observer.StepTried(operation_.kind, step, OutcomeOf(result.kind), took);
+  const auto took = parts_.clock.Monotonic() - began;
+  if (parts_.step_times != nullptr) parts_.step_times->Note(operation_.kind, item.step, took);
+  parts_.observer.StepTried(operation_.kind, step, OutcomeOf(result.kind),
+                            std::chrono::duration_cast<Milliseconds>(took));
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/lease_keeper.h"
 #include "engine/observer.h"
 #include "engine/saga.h"
+#include "engine/step_times.h"
 #include "ports/ledger.h"
 
 namespace vmonce::engine {
@@ -36,6 +37,8 @@ struct WorkerParts {
   Logger& logger;
   model::ReplicaId replica;
   WorkerBounds bounds;
+  // Null: every step is taken for a short one.
+  StepTimes* step_times = nullptr;
 };
 
 // Used by one thread at a time.

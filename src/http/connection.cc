@@ -103,10 +103,7 @@ Task<void> Connection::Run() {
   bool goes_on = is_open && !is_surplus_;
   while (goes_on) goes_on = co_await ServeOne();
   if (!aborted_ && !FlushNow()) co_await FlushRest();
-  if (tls_ && !HasUnsent()) {
-    tls_->SayGoodbye();
-    FlushNow();
-  }
+  SayGoodbye();
   if (!aborted_) co_await Linger();
   IoError ignored;
   socket_.close(ignored);
@@ -486,7 +483,16 @@ void Connection::OnTick(Instant now) {
 }
 
 void Connection::CloseIfIdle() {
-  if (HasNoRequest() && OwingSince()) Abort();
+  if (!HasNoRequest() || !OwingSince()) return;
+  SayGoodbye();
+  Abort();
+}
+
+// So that a client over TLS can tell the end from a cut (RFC 8446 section 6.1).
+void Connection::SayGoodbye() {
+  if (!tls_ || HasUnsent()) return;
+  tls_->SayGoodbye();
+  FlushNow();
 }
 
 void Connection::Abort() {

@@ -136,6 +136,7 @@ class Connection final {
   void Encrypt();
   void Sent(std::size_t count);
   void PlainSent(std::size_t count);
+  void SayGoodbye();
   Task<void> Linger();
 
   void Enter(Phase phase);

@@ -92,8 +92,7 @@ TEST(Problem, WhateverIsRetryableKeepsItsKey) {
 TEST(Problem, PassingTroubleIsRetryable) {
   for (const ProblemKind& kind : AllProblemKinds()) {
     const bool passes = kind.status == 429 || kind.status == 500 || kind.status == 503 ||
-                        kind.status == 408 || kind.code == "console_not_ready" ||
-                        kind.code == "host_port_taken";
+                        kind.status == 408 || kind.code == "console_not_ready";
     EXPECT_EQ(kind.retryable, passes) << kind.code;
   }
 }

@@ -7,9 +7,10 @@
 
 namespace vmonce::model::limits {
 
-// A record of progress alone may wait so long for the next: below what a person sees, and above
-// what four steps on a host without latency take. No call to a real hypervisor is as short twice.
-inline constexpr Milliseconds kRecordWithin{10};
+// A record of progress alone may wait so long for the next: above what a step on a host without
+// latency takes, and below any call of a real hypervisor, after each of which the progress is to be
+// seen: the next call may take long.
+inline constexpr Milliseconds kRecordWithin{2};
 
 // Rows of VMs that the ledger keeps at hand: of some hundred batches. About 1 KiB each.
 inline constexpr std::size_t kHotVms = 8192;

@@ -14,6 +14,10 @@ Result<model::Resources> Capacity::Total() {
 
 Result<model::Resources> Capacity::Refresh() {
   const Instant now = clock_.Monotonic();
+  const auto forgotten = [this] {
+    MonitorLock lock(*monitor_);
+    return forgotten_;
+  }();
   const Result<std::vector<model::Host>> hosts = ledger_.Hosts();
   if (!hosts) return std::unexpected(hosts.error());
   model::Resources total;
@@ -23,9 +27,17 @@ Result<model::Resources> Capacity::Refresh() {
     total = total + (is_active ? host.capacity : host.reserved);
   }
   MonitorLock lock(*monitor_);
+  // What was read before it was forgotten answers this once, and is not kept.
+  if (forgotten_ != forgotten) return total;
   total_ = total;
   read_at_ = now;
   return total;
+}
+
+void Capacity::Forget() {
+  MonitorLock lock(*monitor_);
+  total_.reset();
+  ++forgotten_;
 }
 
 }  // namespace vmonce::service

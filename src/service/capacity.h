@@ -25,6 +25,8 @@ class Capacity {
   // Reads again, however old the figure is: called now and then by a thread that may block, so that
   // those that may not find it young.
   Result<model::Resources> Refresh();
+  // The figure is out of date: the next one that asks reads.
+  void Forget();
 
  private:
   ports::Ledger& ledger_;
@@ -33,6 +35,7 @@ class Capacity {
   std::unique_ptr<Monitor> monitor_;
   std::optional<model::Resources> total_ GUARDED_BY(*monitor_);
   Instant read_at_ GUARDED_BY(*monitor_){};
+  std::int64_t forgotten_ GUARDED_BY(*monitor_) = 0;  // How often.
 };
 
 }  // namespace vmonce::service

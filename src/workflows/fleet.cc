@@ -130,6 +130,7 @@ Status Fleet::SetState(const model::HostId& id, model::HostState state) {
     if (const Status put = ledger_.PutHost(host); !put) return put;
   }
   const Status set = ledger_.SetHostState(id, state);
+  capacity_changed_();
   // Also after an error: it may be written all the same.
   if (const Result<std::optional<model::Host>> now = ReadRow(id); !now) {
     return std::unexpected(now.error());
@@ -177,7 +178,9 @@ Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool
   host.id = plan.id;
   host.uri = plan.uri;
   host.capacity = Planned(plan.capacity, UsableCapacity(facts.capacity));
-  if (const Status put = ledger_.PutHost(host); !put) return put;
+  const Status put = ledger_.PutHost(host);
+  capacity_changed_();
+  if (!put) return put;
   if (is_registered) return {};
   return ledger_.MarkRegistered(plan.id);
 }

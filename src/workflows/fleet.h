@@ -2,6 +2,7 @@
 // says it is.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,6 +69,10 @@ class Fleet {
  public:
   Fleet(ports::Ledger& ledger, Threads& threads, Logger& logger);
 
+  // `changed` is called when what the hosts may take is written anew, on the thread that does so.
+  // Precondition: before the first Connect().
+  void OnCapacityChange(std::function<void()> changed) { capacity_changed_ = std::move(changed); }
+
   void Add(HostPlan plan, std::unique_ptr<ports::Hypervisor> hypervisor);
 
   // Connects and proves the host's identity; registers it in the ledger the first time. Also what
@@ -131,6 +136,7 @@ class Fleet {
 
   ports::Ledger& ledger_;
   Logger& logger_;
+  std::function<void()> capacity_changed_ = [] {};
   std::unique_ptr<Monitor> monitor_;
   // The map and the plans never change after the last Add(); the statuses do.
   std::map<model::HostId, Member> members_;

@@ -55,7 +55,7 @@ class FirstTries(E2eTest):
         found = self.doctor(node, "--set", "limits.workers=0", code=1)
         self.assertEqual(found["config"]["result"], "fail")
         self.assertIn("limits", found["config"]["why"])
-        found = self.doctor(node, "--set", "state.dir=/proc/none", code=1)
+        found = self.doctor(node, "--set", f"state.dir={node.config_path}/state", code=1)
         self.assertEqual(found["folders"]["result"], "fail", found)
 
     def test_doctor_looks_at_the_embedded_hypervisor_within_its_bounds(self):

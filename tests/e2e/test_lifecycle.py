@@ -117,7 +117,7 @@ class Lifecycle(E2eTest):
     def test_a_guest_that_dies_behind_the_service_is_told_and_not_made_again(self):
         # Report 19: create is never the repair of a machine that once existed.
         node = self.real
-        body = spec("dies")
+        body = spec("dies", restart="never")
         vm = self.expect(node.create("dies-1", body, wait=60), 201).vm["id"]
         [pid] = node.qemu_pids(vm)
         os.kill(pid, signal.SIGKILL)

@@ -213,6 +213,7 @@ class Exposed(E2eTest):
     def first_token(self):
         """Made beside the service, before it is started."""
         self.node.write_config()
+        os.mkdir(self.node.state, 0o700)
         done = subprocess.run([BIN, "token", "create", "--offline", "--config", self.node.config_path, "--project", "ops",
                                "--role", "admin"], capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 0, done.stderr)

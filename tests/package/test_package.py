@@ -76,7 +76,7 @@ class WithoutRoot(node.E2eTest):
         self.addCleanup(made.close)
         made.guest = tempfile.mkdtemp(prefix="vmg", dir="/tmp")
         self.addCleanup(shutil.rmtree, made.guest)
-        for path in (node.BIN, node.GUEST + "/vmlinuz", node.GUEST + "/initrd.gz"):
+        for path in (node.BIN, node.GUEST + "/vmlinuz", node.GUEST + "/initrd.gz", node.GUEST + "/cmdline"):
             shutil.copy(path, made.guest)
         run("chmod", "-R", "a+rX", made.guest)
         run("chown", "-R", "nobody:nogroup", made.dir)
