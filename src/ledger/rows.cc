@@ -270,15 +270,20 @@ void UpdateVm(Db& db, const model::Vm& vm) {
 }
 
 void UpdateVm(Db& db, const model::Vm& before, const model::Vm& vm) {
-  const bool is_elsewhere =
-      before.name != vm.name || before.labels != vm.labels || before.host != vm.host ||
-      before.holds_reservation != vm.holds_reservation ||
-      before.delete_operation != vm.delete_operation || before.deleted != vm.deleted;
-  if (is_elsewhere) {
+  // SQLite writes every index anew that has a column which is set, changed or not. The short
+  // statement sets those that no index has; whatever else may differ takes the long one.
+  model::Vm rest = vm;
+  rest.state = before.state;
+  rest.desired = before.desired;
+  rest.observed = before.observed;
+  rest.version = before.version;
+  rest.holder = before.holder;
+  rest.failure = before.failure;
+  rest.updated = before.updated;
+  if (rest != before) {
     UpdateVm(db, vm);
     return;
   }
-  // SQLite writes every index anew that has a column which is set, changed or not.
   db.RunTold(
       "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
       "failure = ?7, updated_ms = ?8 WHERE id = ?1",

@@ -80,6 +80,8 @@ struct Vm {
   Time created{};
   Time updated{};
   std::optional<Time> deleted;
+
+  bool operator==(const Vm&) const = default;
 };
 
 }  // namespace vmonce::model
