@@ -38,7 +38,7 @@ class Creates {
     const std::uint64_t high = Scatter(seed_ ^ Scatter(index));
     const std::uint64_t low = Scatter(high ^ seed_);
     const std::string body = fmt::format(
-        R"({{"name":"vm-{:016x}","image":"{}","cpus":2,"memory_mib":512,"disk_gib":10,)"
+        R"({{"name":"vm-{:016x}","image":"{}","cpus":1,"memory_mib":512,"disk_gib":10,)"
         R"("ssh_keys":["ssh-ed25519 )"
         R"(AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl bench"]}})",
         high, image_);
