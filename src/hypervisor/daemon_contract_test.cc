@@ -1,6 +1,8 @@
 // What only a libvirt daemon can do: end without its machines, hang, have networks, be elsewhere.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "hypervisor/driver_contract_suite.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/libvirt_driver.h"
@@ -155,6 +157,7 @@ class RemoteContract : public DaemonContract<RemoteBed> {
       if (name.starts_with("vmonce-kernel-")) names.push_back(name);
     }
     std::free(volumes);
+    std::ranges::sort(names);  // libvirt gives them in any order.
     return names;
   }
 };
