@@ -22,6 +22,23 @@ foreach(name_and_source "CHANGELOG.md.gz ${PROJECT_SOURCE_DIR}/CHANGELOG.md" "ch
   install(FILES ${PROJECT_BINARY_DIR}/${name} DESTINATION share/doc/vmonce)
 endforeach()
 
+# The program writes its own man pages and completion scripts.
+install(CODE "
+  set(pages ${PROJECT_BINARY_DIR}/pages)
+  file(REMOVE_RECURSE \${pages})
+  file(MAKE_DIRECTORY \${pages}/man)
+  execute_process(COMMAND $<TARGET_FILE:vmonce> man --directory \${pages}/man COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB made \${pages}/man/*.1)
+  execute_process(COMMAND gzip -9 -n \${made} COMMAND_ERROR_IS_FATAL ANY)
+  foreach(shell bash zsh fish)
+    execute_process(COMMAND $<TARGET_FILE:vmonce> completion \${shell} OUTPUT_FILE \${pages}/\${shell}
+                    COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()")
+install(DIRECTORY ${PROJECT_BINARY_DIR}/pages/man/ DESTINATION share/man/man1)
+install(FILES ${PROJECT_BINARY_DIR}/pages/bash DESTINATION share/bash-completion/completions RENAME vmonce)
+install(FILES ${PROJECT_BINARY_DIR}/pages/zsh DESTINATION share/zsh/vendor-completions RENAME _vmonce)
+install(FILES ${PROJECT_BINARY_DIR}/pages/fish DESTINATION share/fish/vendor_completions.d RENAME vmonce.fish)
+
 # Only the program is packaged: packing needs no test to be built.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB)
