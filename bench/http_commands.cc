@@ -14,7 +14,7 @@
 namespace vmonce::bench {
 namespace {
 
-constexpr double kReadyEvery = 0.005;
+constexpr Milliseconds kReadyEvery{50};
 constexpr double kReadyWithin = 300;
 
 // Numbers that look random, the same for the same seed: keys that share prefixes would flatter the
@@ -216,7 +216,7 @@ void MeasureLives(const Arguments& arguments) {
   while (InState(target, "succeeded") - before < count) {
     CHECK_MSG(SecondsBetween(accepted, target.clock->Monotonic()) < kReadyWithin,
               "not all of them became ready");
-    threads->SleepFor(Milliseconds(static_cast<std::int64_t>(kReadyEvery * 1000)), {});
+    threads->SleepFor(kReadyEvery, {});
   }
   const Instant ready = target.clock->Monotonic();
   fmt::print("{{\"rate\":{:.1f},\"count\":{},\"accept_seconds\":{:.3f},\"seconds\":{:.3f}}}\n",

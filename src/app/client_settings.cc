@@ -27,6 +27,9 @@ struct Key {
 constexpr Key kKeys[] = {
     {"url", "--url", "VMONCE_URL", &ClientFlags::url},
     {"output", "--output", "VMONCE_OUTPUT", &ClientFlags::output},
+    {"cacert", "--cacert", "VMONCE_CACERT", &ClientFlags::cacert},
+    {"client_cert", "--client-cert", "VMONCE_CLIENT_CERT", &ClientFlags::client_cert},
+    {"client_key", "--client-key", "VMONCE_CLIENT_KEY", &ClientFlags::client_key},
 };
 constexpr std::array<std::string_view, 5> kOutputs = {"table", "json", "jsonl", "yaml", "name"};
 
@@ -41,11 +44,23 @@ void ReadUrl(ConfigTableReader& table, ClientSettings& settings) {
   }
 }
 
+// What a file says starts at the file; what was typed starts where it was typed.
+void ReadFileName(ConfigTableReader& table, std::string_view key, std::string& value) {
+  if (!table.Text(key, value) || value.empty()) return;
+  const ConfigOrigin at = table.At(key);
+  if (!at.IsFile()) return;
+  const auto directory = std::filesystem::path(at.source).parent_path();
+  value = (directory / value).lexically_normal().string();
+}
+
 void ReadKeys(ConfigTableReader& table, ClientSettings& settings) {
   ReadUrl(table, settings);
   std::string output = "table";
   table.Choice("output", kOutputs, output);
   settings.output = ParseOutputFormat(output).value_or(OutputFormat::kTable);
+  ReadFileName(table, "cacert", settings.cacert);
+  ReadFileName(table, "client_cert", settings.client_cert);
+  ReadFileName(table, "client_key", settings.client_key);
 }
 
 const ConfigNode* ProfilesOf(const ConfigNode& root) {

@@ -6,7 +6,8 @@
 //   default_profile = "lab"        # Without --profile and VMONCE_PROFILE.
 //   output = "table"               # Keys out here count for every profile.
 //   [profile.lab]
-//   url = "http://lab.example:8080"
+//   url = "https://lab.example:8443"
+//   cacert = "lab-authority.pem"   # Beside this file.
 #pragma once
 
 #include <expected>
@@ -25,13 +26,14 @@ inline constexpr std::string_view kSystemClientPath = "/etc/vmonce/client.toml";
 
 // As given on the command line; "" where nothing was.
 struct ClientFlags {
-  std::string url, output, profile;
+  std::string url, output, profile, cacert, client_cert, client_key;
 };
 
 struct ClientSettings {
   std::string url;  // Of NormaliseBaseUrl().
   OutputFormat output = OutputFormat::kTable;
-  std::string profile;  // "" when none was chosen.
+  std::string profile;                          // "" when none was chosen.
+  std::string cacert, client_cert, client_key;  // Names of PEM files; "" for none.
 
   std::vector<ConfigValue> explanation;  // "client.url", ... and who said so.
 };

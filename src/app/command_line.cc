@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "app/client_tls.h"
+#include "app/client_token.h"
+#include "app/config_reader.h"
 #include "app/duration.h"
 #include "model/limits.h"
 
@@ -13,25 +15,34 @@ namespace limits = model::limits;
 
 struct RawGlobals {
   ClientFlags flags;
-  std::string timeout;
-  ClientTlsFlags tls;
+  std::string timeout, token_file;
   bool is_json_line = false;
 };
 
 // The flags of the program itself, accepted before and after the subcommand's name.
 void AddGlobals(CLI::App& app, RawGlobals& raw) {
   app.fallthrough();
-  app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)");
-  app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)");
-  app.add_option("--cacert", raw.tls.cacert,
-                 "File of the authorities to believe for https:// (VMONCE_CACERT)");
-  app.add_option("--client-cert", raw.tls.client_cert,
-                 "File of the certificate to show (VMONCE_CLIENT_CERT)");
-  app.add_option("--client-key", raw.tls.client_key, "File of its key (VMONCE_CLIENT_KEY)");
-  app.add_option("-o,--output", raw.flags.output, "table (default), json, jsonl, yaml or name");
+  app.add_option("--url", raw.flags.url, "Server (VMONCE_URL; default http://127.0.0.1:8080)")
+      ->type_name("URL");
+  app.add_option("--profile", raw.flags.profile, "Profile of client.toml (VMONCE_PROFILE)")
+      ->type_name("NAME");
+  app.add_option("--cacert", raw.flags.cacert,
+                 "File of the authorities to believe for https:// (VMONCE_CACERT)")
+      ->type_name("FILE");
+  app.add_option("--client-cert", raw.flags.client_cert,
+                 "File of the certificate to show (VMONCE_CLIENT_CERT)")
+      ->type_name("FILE");
+  app.add_option("--client-key", raw.flags.client_key, "File of its key (VMONCE_CLIENT_KEY)")
+      ->type_name("FILE");
+  app.add_option("--token-file", raw.token_file,
+                 "File with the token (VMONCE_TOKEN, VMONCE_TOKEN_FILE, ~/.config/vmonce/tokens)")
+      ->type_name("FILE");
+  app.add_option("-o,--output", raw.flags.output, "Format of what is printed (default: table)")
+      ->type_name("table|json|jsonl|yaml|name");
   app.add_flag("--json", raw.is_json_line, "One line of JSON");
   app.add_option("--timeout", raw.timeout,
-                 "End the waiting after this long (30s, 5m), never the operation");
+                 "End the waiting after this long (30s, 5m), never the operation")
+      ->type_name("DURATION");
 }
 
 std::string JoinMistakes(const std::vector<ConfigMistake>& mistakes) {
@@ -49,14 +60,18 @@ Result<Globals> ReadGlobals(const RawGlobals& raw, const Environ& environment) {
   auto settings = ReadClientSettings(raw.flags, environment);
   if (!settings) return Fail(ErrorCode::kInvalid, JoinMistakes(settings.error()));
   Globals globals;
-  globals.url = std::move(settings->url);
-  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
-  globals.explanation = std::move(settings->explanation);
-  auto tls = ReadClientTls(raw.tls, environment);
+  auto tls = ReadClientTls(*settings);
   if (!tls) return std::unexpected(tls.error());
   globals.tls = std::move(*tls);
+  globals.url = std::move(settings->url);
+  auto token = FindToken(globals.url, raw.token_file, environment);
+  if (!token) return std::unexpected(std::move(token.error()));
+  globals.token = std::move(*token);
+  globals.format = raw.is_json_line ? OutputFormat::kJsonLine : settings->output;
+  globals.explanation = std::move(settings->explanation);
   if (!raw.flags.profile.empty()) globals.reach += "--profile " + raw.flags.profile + " ";
   if (!raw.flags.url.empty()) globals.reach += "--url " + globals.url + " ";
+  if (!raw.flags.cacert.empty()) globals.reach += "--cacert " + globals.tls.ca_file + " ";
   if (!raw.timeout.empty()) {
     globals.timeout = ParseTimeout(raw.timeout);
     if (!globals.timeout) {
@@ -80,16 +95,20 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddHosts(app, chosen);
   AddReconcile(app, chosen);
   AddWait(app, chosen);
+  AddToken(app, chosen);
+  AddQuota(app, chosen);
   AddConfig(app, chosen);
+  AddDoctor(app, chosen);
 }
 
 void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   auto* command = app.add_subcommand("serve", "Run the service");
   // Shared: the flags live as long as whoever still may parse into them or run with them.
   const auto flags = std::make_shared<ServeFlags>();
-  command->add_option("--config,-c", flags->config_path, "Configuration file");
+  command->add_option("--config,-c", flags->config_path, "Configuration file")->type_name("FILE");
   command->add_option("--set", flags->overrides, "section.name=value, stronger than the file")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
   command->add_flag("--check", flags->is_check, "Only look whether it would start; change nothing");
   command->add_flag("--behind-tls-proxy", flags->behind_tls_proxy,
                     "A proxy speaks TLS for this service: it may listen beyond loopback");
@@ -106,6 +125,27 @@ void AddVersion(CLI::App& app, ClientCommand& chosen) {
   });
 }
 
+// The whole of the command line, and where what is read from it goes.
+struct Program {
+  Program();
+
+  CLI::App app{"vmonce creates virtual machines exactly once", "vmonce"};
+  RawGlobals raw;
+  ClientCommand command;
+  std::optional<ServeFlags> serve;
+};
+
+Program::Program() {
+  app.footer(ExitCodeHelp());
+  app.set_version_flag("--version", "vmonce " VMONCE_VERSION, "Print the version and exit");
+  AddGlobals(app, raw);
+  AddServe(app, serve);
+  AddClientCommands(app, command);
+  AddVersion(app, command);
+  AddShellCommands(app, command);
+  app.require_subcommand(1);
+}
+
 // Of the innermost subcommand that was named.
 std::string HelpOf(const CLI::App& app) {
   const CLI::App* named = &app;
@@ -117,28 +157,90 @@ std::string HelpOf(const CLI::App& app) {
   return named->help(before);
 }
 
+// The first word that is no flag and no flag's value.
+std::string FirstWord(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].starts_with('-')) return arguments[i];
+    const CLI::Option* flag = app.get_option_no_throw(arguments[i]);
+    if (flag != nullptr && flag->get_items_expected_max() > 0) ++i;
+  }
+  return "";
+}
+
+// What other programs of this kind call it.
+std::string_view Translate(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"ls", "list"},        {"ps", "list"},      {"rm", "delete"},     {"remove", "delete"},
+      {"destroy", "delete"}, {"show", "get"},     {"info", "get"},      {"describe", "get"},
+      {"launch", "create"},  {"run", "create"},   {"new", "create"},    {"add", "create"},
+      {"ssh", "console"},    {"logs", "console"}, {"shutdown", "stop"}, {"restart", "reboot"},
+      {"ops", "operations"}, {"check", "doctor"}, {"daemon", "serve"},
+  };
+  for (const auto& [theirs, ours] : kWords) {
+    if (theirs == word) return ours;
+  }
+  return "";
+}
+
+// "" when the command exists.
+std::string UnknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::string word = FirstWord(app, arguments);
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (word.empty() || std::ranges::find(names, word) != names.end()) return "";
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  std::string_view meant = Translate(word);
+  if (meant.empty()) meant = Nearest(word, views);
+  std::string text = fmt::format("error: there is no command {}", word);
+  if (!meant.empty()) text += fmt::format("; did you mean `vmonce {}`?", meant);
+  return text;
+}
+
+ExitCode ReportMistake(const CLI::App& app, const std::vector<std::string>& arguments,
+                       std::string_view mistake, Terminal& terminal) {
+  if (arguments.empty()) {
+    terminal.Err(app.help());
+    return ExitCode::kUsage;
+  }
+  std::string text = UnknownCommand(app, arguments);
+  if (text.empty()) text = fmt::format("error: {}", mistake);
+  terminal.Err(
+      fmt::format("{}\n  repair: `vmonce --help` shows the commands, `vmonce "
+                  "COMMAND --help` their flags\n",
+                  Printable(text)));
+  return ExitCode::kUsage;
+}
+
 // CLI11 speaks in exceptions, help included; they stop here.
-std::optional<ExitCode> Parse(CLI::App& app, const std::vector<std::string>& arguments,
+std::optional<ExitCode> Parse(CLI::App& app, std::vector<std::string> arguments,
                               Terminal& terminal) {
+  // "help create" is what "create --help" is.
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   try {
     // CLI11 takes them last one first.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    terminal.Out(HelpOf(app));
+    if (UnknownCommand(app, arguments).empty()) {
+      terminal.Out(HelpOf(app));
+      return ExitCode::kDone;
+    }
+    return ReportMistake(app, arguments, "", terminal);
+  } catch (const CLI::CallForVersion& version) {
+    terminal.Out(std::string(version.what()) + "\n");
     return ExitCode::kDone;
   } catch (const CLI::ParseError& mistake) {
-    terminal.Err(
-        fmt::format("error: {}\n  repair: `vmonce --help` shows the commands, `vmonce "
-                    "COMMAND --help` their flags\n",
-                    Printable(mistake.what())));
-    return ExitCode::kUsage;
+    return ReportMistake(app, arguments, mistake.what(), terminal);
   }
 }
 
 client::ClientOptions OptionsOf(const Globals& globals) {
   return client::ClientOptions{
       .base_url = globals.url,
+      .token = globals.token,
       .backoff = {limits::kClientBackoffBase, limits::kClientBackoffCap},
       .attempt = limits::kClientAttempt,
       .retry_after_max = limits::kRetryAfterMax,
@@ -150,24 +252,20 @@ client::ClientOptions OptionsOf(const Globals& globals) {
 
 Parsed ParseCommandLine(const std::vector<std::string>& arguments, Terminal& terminal,
                         const Environ& environment) {
-  CLI::App app{"vmonce creates virtual machines exactly once", "vmonce"};
-  RawGlobals raw;
-  ClientCommand command;
-  std::optional<ServeFlags> serve;
-  app.footer(ExitCodeHelp());
-  AddGlobals(app, raw);
-  AddServe(app, serve);
-  AddClientCommands(app, command);
-  AddVersion(app, command);
-  app.require_subcommand(1);
-  if (const auto ended = Parse(app, arguments, terminal)) return *ended;
-  if (serve) return *serve;
-  auto globals = ReadGlobals(raw, environment);
+  Program program;
+  if (const auto ended = Parse(program.app, arguments, terminal)) return *ended;
+  if (program.serve) return *program.serve;
+  auto globals = ReadGlobals(program.raw, environment);
   if (!globals) {
     terminal.Err("error: " + Printable(globals.error().detail) + "\n");
     return ExitCode::kUsage;
   }
-  return ParsedClient{std::move(*globals), std::move(command)};
+  return ParsedClient{std::move(*globals), std::move(program.command)};
+}
+
+CommandDoc DescribeCommandLine() {
+  const Program program;
+  return DescribeCommand(program.app);
 }
 
 ExitCode RunClient(const ParsedClient& parsed, const World& world) {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/command_doc.h"
 #include "app/commands.h"
 #include "app/serve.h"
 
@@ -24,6 +25,9 @@ using Parsed = std::variant<ParsedClient, ServeFlags, ExitCode>;
 // `arguments` without the program's name.
 Parsed ParseCommandLine(const std::vector<std::string>& arguments, Terminal& terminal,
                         const Environ& environment);
+
+// The same as a table.
+CommandDoc DescribeCommandLine();
 
 // Runs a client's command to its exit code.
 ExitCode RunClient(const ParsedClient& parsed, const World& world);

@@ -68,8 +68,7 @@ TEST_F(CommandLine, ARedirectIsNotFollowed) {
 }
 
 TEST_F(CommandLine, RefusesMistakesAsUsage) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
-                                                    {"frob"},
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frob"},
                                                     {"get"},
                                                     {"list", "--frob"},
                                                     {"list", "-o", "xml"},
@@ -79,6 +78,12 @@ TEST_F(CommandLine, RefusesMistakesAsUsage) {
     EXPECT_TRUE(Said("error: ")) << terminal_.err;
   }
   EXPECT_TRUE(transport_.requests.empty());
+}
+
+TEST_F(CommandLine, WithoutACommandShowsTheHelpAsUsage) {
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_TRUE(Said("Usage: vmonce")) << terminal_.err;
+  EXPECT_EQ(terminal_.out, "");
 }
 
 TEST_F(CommandLine, HelpGoesToStdoutAndTellsTheExitCodes) {
@@ -266,6 +271,34 @@ TEST_F(CommandLine, ReconcilePrintsTheReport) {
   EXPECT_TRUE(Printed("local  3        1")) << terminal_.out;
   ExpectJson("POST /v1/reconcile", 202, R"({"started":true})");
   EXPECT_EQ(Run({"reconcile"}), 0);
+}
+
+TEST_F(CommandLine, DeclaresHostsAndAsksBeforeOneIsGivenUp) {
+  const auto host = [](std::string_view state, bool is_returning) {
+    return fmt::format(R"({{"id":"a","state":"{}","returning":{}}})", state, is_returning);
+  };
+  ExpectJson("POST /v1/hosts/a/drain", 200, host("draining", false));
+  EXPECT_EQ(Run({"host", "drain", "a"}), 0) << terminal_.err;
+  EXPECT_TRUE(Said("gets nothing new")) << terminal_.err;
+
+  EXPECT_EQ(Run({"host", "dead", "a"}), 2) << "nobody can be asked";
+  terminal_.traits_now.in_is_terminal = true;
+  terminal_.answer = "no";
+  EXPECT_EQ(Run({"host", "dead", "a"}), 1);
+  EXPECT_TRUE(Said("Switch it off first")) << terminal_.err;
+  ExpectJson("POST /v1/hosts/a/dead", 200, host("dead", true));
+  terminal_.answer = "yes";
+  EXPECT_EQ(Run({"host", "dead", "a"}), 0) << terminal_.err;
+
+  ExpectJson("POST /v1/hosts/a/activate", 200, host("active", true));
+  EXPECT_EQ(Run({"host", "activate", "a"}), 0) << terminal_.err;
+  EXPECT_TRUE(Said("once a sweep has stopped")) << terminal_.err;
+  ExpectJson("POST /v1/hosts/x/drain", 404,
+             R"({"code":"host_not_found","detail":"no host x","retryable":false})");
+  EXPECT_EQ(Run({"host", "drain", "x"}), 6);
+  ExpectJson("GET /v1/hosts", 200, R"({"items":[{"id":"a","state":"active"}]})");
+  EXPECT_EQ(Run({"host", "list"}), 0);
+  EXPECT_EQ(Run({"host"}), 2);
 }
 
 TEST_F(CommandLine, UsesTheServerOfTheEnvironment) {

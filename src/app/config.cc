@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/config_auth.h"
 #include "app/config_document.h"
 #include "app/config_fleet.h"
 #include "app/config_reader.h"
@@ -18,8 +19,9 @@ namespace {
 
 namespace limits = model::limits;
 
-constexpr std::array<std::string_view, 9> kSections = {
-    "server", "state", "ledger", "host", "image", "quota", "limits", "retention", "log"};
+constexpr std::array<std::string_view, 11> kSections = {"server", "auth",      "state", "ledger",
+                                                        "host",   "image",     "quota", "project",
+                                                        "limits", "retention", "log"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warning", "error"};
 
 // What every section is read with.
@@ -111,16 +113,6 @@ void ReadLedger(const Reading& reading, LedgerConfig& ledger) {
   table.Finish();
 }
 
-void ReadQuota(const Reading& reading, model::Resources& quota) {
-  ConfigTableReader table = reading.Section("quota");
-  const IntegerRange range{0, limits::kQuotaMax};
-  table.Integer("vms", range, quota.vms);
-  table.Integer("cpus", range, quota.cpus);
-  table.Integer("memory_mib", range, quota.memory_mib);
-  table.Integer("disk_gib", range, quota.disk_gib);
-  table.Finish();
-}
-
 void ReadLimits(const Reading& reading, LimitsConfig& value) {
   ConfigTableReader table = reading.Section("limits");
   table.Integer("max_backlog", {1, limits::kMaxBacklogMax}, value.max_backlog);
@@ -130,6 +122,7 @@ void ReadLimits(const Reading& reading, LimitsConfig& value) {
   table.Duration("reconcile_every", {limits::kReconcileEveryMin, limits::kReconcileEveryMax},
                  value.reconcile_every);
   table.Duration("orphan_grace", {Milliseconds(0), limits::kOrphanGraceMax}, value.orphan_grace);
+  table.Integer("console_mib", {limits::kConsoleMibMin, limits::kConsoleMibMax}, value.console_mib);
   table.Finish();
 }
 
@@ -154,12 +147,15 @@ Config ReadSections(const Reading& reading) {
   Config config;
   CheckSections(reading);
   ReadServerConfig(reading.Section("server"), config.server);
+  ReadAuth(reading.Section("auth"), config.auth);
   ReadState(reading, config.state);
   ReadLedger(reading, config.ledger);
   const ConfigPlace place{reading.directory, config.state.EmbeddedRoot()};
   config.hosts = ReadHosts(reading.List("host", limits::kConfigHosts), place, reading.findings);
   config.images = ReadImages(reading.List("image", limits::kConfigImages), place, reading.findings);
-  ReadQuota(reading, config.quota);
+  ReadQuota(reading.Section("quota"), config.quota);
+  config.projects = ReadProjects(reading.List("project", limits::kConfigProjects),
+                                 reading.directory, config.quota, reading.findings);
   ReadLimits(reading, config.limits);
   ReadRetention(reading, config.retention);
   ReadLog(reading, config.log_level);
@@ -182,6 +178,10 @@ std::expected<Config, std::vector<ConfigMistake>> ReadConfig(const std::optional
   if (findings.HasMistakes()) return std::unexpected(findings.TakeMistakes());
   config.explanation = findings.TakeValues();
   return config;
+}
+
+bool Config::AreTokensAlwaysRequired() const {
+  return auth.tokens == "required" || server.IsExposed();
 }
 
 std::string MaskSecret(const ConfigValue& value) {

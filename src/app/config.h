@@ -14,6 +14,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/auth_limits.h"
+#include "model/console_limits.h"
+#include "model/forward.h"
+#include "model/forward_limits.h"
 #include "model/host.h"
 #include "model/image.h"
 #include "model/limits.h"
@@ -23,9 +27,11 @@ namespace vmonce::app {
 
 inline constexpr std::string_view kDefaultConfigPath = "/etc/vmonce/vmonce.toml";
 
+// 127.0.0.0/8 and ::1, as addresses; names other than "localhost" could resolve to anything.
+bool IsLoopbackAddress(std::string_view address);
+
 struct ServerConfig {
   std::string address = "127.0.0.1";       // An IP address; IPv6 without brackets.
-  bool is_loopback = true;                 // Whether only this machine reaches that address.
   std::uint16_t port = 8080;               // 0: a free one.
   std::vector<std::string> allowed_hosts;  // Beside the loopback names; lower case, no port.
   std::string tls_cert;                    // Absolute; "" with tls_key: everything in clear.
@@ -37,8 +43,17 @@ struct ServerConfig {
   bool HasTls() const { return !tls_cert.empty(); }
   // Whether others than this machine's own users may reach it: then every caller must prove who it
   // is.
-  bool IsExposed() const { return !is_loopback || behind_tls_proxy; }
+  bool IsExposed() const { return !IsLoopbackAddress(address) || behind_tls_proxy; }
   bool operator==(const ServerConfig&) const = default;
+};
+
+struct AuthConfig {
+  // "auto": beyond the loopback address, and once a token was made. "required": always.
+  std::string tokens = "auto";
+  std::int64_t rate = model::limits::kTokenRate;  // Of each token, a second; zero: no limit.
+  std::int64_t burst = model::limits::kTokenBurst;
+
+  bool operator==(const AuthConfig&) const = default;
 };
 
 struct StateConfig {
@@ -46,6 +61,7 @@ struct StateConfig {
 
   std::string LedgerPath() const { return dir + "/ledger.db"; }
   std::string KeyPath() const { return dir + "/server.key"; }
+  std::string ImagesPath() const { return dir + "/images"; }
   std::string EmbeddedRoot() const { return dir + "/libvirt"; }
   bool operator==(const StateConfig&) const = default;
 };
@@ -69,8 +85,27 @@ struct HostConfig {
   std::string pool = "vmonce";  // Daemons only.
   std::string pool_path;        // Daemons only, absolute on the daemon's machine; may be empty.
   Milliseconds latency{0};      // Simulated hosts only.
+  model::PortRange forward_ports{model::limits::kForwardPortsFirst,
+                                 model::limits::kForwardPortsLast};
+  std::string forward_address = "127.0.0.1";  // IPv4, where forwarded ports listen.
+  std::vector<std::string> networks;          // That VMs may be in, beside user-mode networking.
 
   bool operator==(const HostConfig&) const = default;
+};
+
+struct QuotaConfig {
+  model::Resources amounts{model::limits::kQuotaVms, model::limits::kQuotaCpus,
+                           model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  std::int64_t keys = model::limits::kQuotaKeys;
+
+  bool operator==(const QuotaConfig&) const = default;
+};
+
+struct ProjectConfig {
+  model::ProjectId name;
+  QuotaConfig quota;
+
+  bool operator==(const ProjectConfig&) const = default;
 };
 
 struct LimitsConfig {
@@ -80,6 +115,7 @@ struct LimitsConfig {
   Milliseconds lease_ttl = model::limits::kLeaseTtl;
   Milliseconds reconcile_every = model::limits::kReconcileEvery;
   Milliseconds orphan_grace = model::limits::kOrphanGrace;
+  int console_mib = model::limits::kConsoleMib;  // Kept of a guest's; embedded hosts.
 
   // A third: two renewals may be lost.
   Milliseconds LeaseRenewEvery() const { return lease_ttl / 3; }
@@ -101,17 +137,21 @@ std::string MaskSecret(const ConfigValue& value);
 
 struct Config {
   ServerConfig server;
+  AuthConfig auth;
   StateConfig state;
   LedgerConfig ledger;
   std::vector<HostConfig> hosts;     // At least one, in the file's order.
   std::vector<model::Image> images;  // Paths are absolute, their files were there when it was read.
-  model::Resources quota{model::limits::kQuotaVms, model::limits::kQuotaCpus,
-                         model::limits::kQuotaMemoryMib, model::limits::kQuotaDiskGib};
+  QuotaConfig quota;                 // Of every project that is not named below.
+  std::vector<ProjectConfig> projects;  // In the file's order, no name twice.
   LimitsConfig limits;
   model::RetentionPolicy retention;
   LogLevel log_level = LogLevel::kInfo;
 
   std::vector<ConfigValue> explanation;  // Every value above and who said so.
+
+  // Whether nobody is served without a token, whatever the ledger holds.
+  bool AreTokensAlwaysRequired() const;
 };
 
 struct ConfigMistake {

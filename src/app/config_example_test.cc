@@ -38,7 +38,7 @@ Config Read(const TempDir& dir, const std::string& toml) {
 Config ReadUncommented(const TempDir& dir) {
   std::string toml = std::regex_replace(ReadSource("packaging/vmonce.toml"),
                                         std::regex("(^|\n)#(?=[a-z\\[])"), "$1");
-  toml = std::regex_replace(toml, std::regex("/var/lib/vmonce/images"), dir.path());
+  toml = std::regex_replace(toml, std::regex("/srv/images"), dir.path());
   for (const char* file : {"debian-12.qcow2", "vmlinuz", "initrd.gz"}) {
     std::ofstream(dir.File(file)) << "x";
   }
@@ -62,6 +62,7 @@ void ExpectDefaults(const Config& config) {
   const TempDir dir;
   const Config defaults = Read(dir, "");
   EXPECT_EQ(config.server, defaults.server);
+  EXPECT_EQ(config.auth, defaults.auth);
   EXPECT_EQ(config.state, defaults.state);
   EXPECT_EQ(config.ledger, defaults.ledger);
   EXPECT_EQ(config.quota, defaults.quota);
@@ -76,6 +77,7 @@ TEST(ConfigExample, AsItIsChangesNothing) {
   ExpectDefaults(config);
   EXPECT_EQ(config.hosts, Read(dir, "").hosts);
   EXPECT_TRUE(config.images.empty());
+  EXPECT_TRUE(config.projects.empty());
   EXPECT_TRUE(KeysOf(config, /*only_given=*/true).empty());
 }
 
@@ -88,6 +90,8 @@ TEST(ConfigExample, UncommentedItSaysTheDefaultsAndEveryKey) {
   first.cpus = first.memory_mib = first.disk_gib = std::nullopt;
   EXPECT_EQ(first, Read(dir, "").hosts[0]);
   EXPECT_EQ(config.images.size(), 2u);
+  ASSERT_EQ(config.projects.size(), 1u);
+  EXPECT_EQ(config.projects[0].quota, config.quota);
   EXPECT_EQ(KeysOf(config, /*only_given=*/true), KeysOf(config, /*only_given=*/false));
 }
 

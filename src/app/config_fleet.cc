@@ -10,7 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/port_probe.h"
 #include "model/limits.h"
+#include "model/network.h"
 
 namespace vmonce::app {
 namespace {
@@ -24,13 +26,7 @@ constexpr std::string_view kEmbedded = "qemu:///embed?root=";
 constexpr std::string_view kSimulated = "simulated:";
 
 // Names of hosts and images stand in labels, URLs and file names.
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= limits::kNameBytes && text.front() != '.' &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == ':';
-         });
-}
+bool IsName(std::string_view text) { return model::IsImageName(text); }
 
 // What was said before, and where, so that the second mention can point at the first.
 class FirstMentions {
@@ -89,6 +85,39 @@ void CheckFit(ConfigTableReader& table, const std::string& uri) {
   }
 }
 
+void ReadForwards(ConfigTableReader& table, HostConfig& host) {
+  std::string ports = fmt::format("{}-{}", host.forward_ports.first, host.forward_ports.last);
+  table.Text("forward_ports", ports);
+  if (const auto range = model::ParsePortRange(ports)) {
+    host.forward_ports = *range;
+  } else {
+    table.Mistake("forward_ports", fmt::format("\"{}\" is no range of ports", ports),
+                  fmt::format("write first and last, such as \"20000-29999\", from {} to {}",
+                              limits::kHostPortMin, limits::kPortMax));
+  }
+  table.Text("forward_address", host.forward_address);
+  if (!IsIpv4Address(host.forward_address)) {
+    table.Mistake("forward_address", fmt::format("\"{}\" is no IPv4 address", host.forward_address),
+                  "write one of the host's, such as \"127.0.0.1\", or \"0.0.0.0\" for all");
+  }
+}
+
+void ReadNetworks(ConfigTableReader& table, HostConfig& host) {
+  table.Texts("networks", limits::kHostNetworks, host.networks);
+  for (const std::string& text : host.networks) {
+    const auto network = model::ParseNetwork(text);
+    if (!network || network->kind == model::NetworkKind::kUser) {
+      table.Mistake("networks", fmt::format("\"{}\" is no network to be offered", text),
+                    "write the name of a libvirt network, or \"bridge:NAME\"; \"user\" is always "
+                    "there");
+    } else if (network->kind == model::NetworkKind::kNamed && host.uri.starts_with(kEmbedded)) {
+      table.Mistake("networks",
+                    fmt::format("the embedded hypervisor has no libvirt network \"{}\"", text),
+                    "offer a bridge, \"bridge:NAME\", or use a libvirt daemon: \"qemu:///system\"");
+    }
+  }
+}
+
 HostConfig ReadHost(const ConfigNode* node, const ConfigPlace& place, ConfigFindings& findings) {
   HostConfig host;
   host.uri = std::string(kEmbedded) + place.embedded_root;
@@ -121,6 +150,8 @@ HostConfig ReadHost(const ConfigNode* node, const ConfigPlace& place, ConfigFind
   std::int64_t latency_ms = 0;
   table.Integer("latency_ms", {0, limits::kSimulatedLatencyMs}, latency_ms);
   host.latency = Milliseconds(latency_ms);
+  ReadForwards(table, host);
+  ReadNetworks(table, host);
   CheckFit(table, host.uri);
   table.Finish();
   return host;

@@ -13,6 +13,7 @@
 namespace vmonce::app {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -93,7 +94,8 @@ TEST_F(ConfigMistakesTest, WhoListensWhereOthersReachIsProtected) {
   for (const char* address : {"0.0.0.0:80", "192.168.1.1:80", "[::]:80", "128.0.0.1:80",
                               "[::ffff:127.0.0.1]:80", "[2001:db8::1]:80"}) {
     EXPECT_THAT(Mistakes(std::string("[server]\nlisten = \"") + address + "\""),
-                ElementsAre(HasSubstr("v.toml:2:10: ")))
+                ElementsAre(AllOf(HasSubstr("v.toml:2:10: "), HasSubstr("tls_cert and tls_key"),
+                                  HasSubstr("behind_tls_proxy = true"), HasSubstr("ssh -L"))))
         << address;
   }
   for (const char* address : {"example.org:80", "127.0.0.1.evil:80", "127.0.0:80", "127.0.0.256:1",
@@ -170,6 +172,13 @@ TEST_F(ConfigMistakesTest, AHostIsWhatItsUriCanBe) {
       {"uri = \"simulated:\"\npool_path = \"/p\"", "needs a libvirt daemon"},
       {"uri = \"qemu:///system\"\npool_path = \"p\"", "is not absolute"},
       {"latency_ms = 3", "simulated hosts only"},
+      {"forward_ports = \"22-80\"", "is no range of ports"},
+      {"forward_ports = \"2000\"", "write first and last"},
+      {"forward_address = \"::1\"", "is no IPv4 address"},
+      {"forward_address = \"localhost\"", "is no IPv4 address"},
+      {"networks = [\"default\"]", "the embedded hypervisor has no libvirt network"},
+      {"uri = \"qemu:///system\"\nnetworks = [\"user\"]", "\"user\" is always there"},
+      {"uri = \"qemu:///system\"\nnetworks = [\"a b\"]", "is no network to be offered"},
   };
   for (const auto& [line, text] : kWrong) {
     EXPECT_THAT(Mistakes("[[host]]\nid = \"a\"\n" + line), ElementsAre(HasSubstr(text))) << line;

@@ -17,18 +17,10 @@ namespace limits = model::limits;
 
 constexpr std::array<std::string_view, 2> kClientCertWords = {"required", "optional"};
 
-enum class Reach { kLoopback, kBeyond, kNoAddress };
-
-// 127.0.0.0/8 and ::1 are loopback addresses. Names other than "localhost" could resolve to
-// anything, and to something else tomorrow.
-Reach ReachOf(const std::string& address) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) {
-    return (ntohl(v4.s_addr) >> 24) == 127 ? Reach::kLoopback : Reach::kBeyond;
-  }
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, address.c_str(), &v6) != 1) return Reach::kNoAddress;
-  return IN6_IS_ADDR_LOOPBACK(&v6) ? Reach::kLoopback : Reach::kBeyond;
+bool IsIpAddress(const std::string& address) {
+  in6_addr any{};
+  return inet_pton(AF_INET, address.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), &any) == 1;
 }
 
 // What "listen" says; port -1 when it is not ADDRESS:PORT.
@@ -57,8 +49,7 @@ void ReadListen(ConfigTableReader& table, ServerConfig& server) {
                   "write \"127.0.0.1:8080\" or \"[::1]:8080\"");
     return;
   }
-  const Reach reach = ReachOf(address);
-  if (reach == Reach::kNoAddress) {
+  if (!IsIpAddress(address)) {
     table.Mistake("listen", fmt::format("\"{}\" in \"listen\" is no IP address", address),
                   fmt::format("write \"127.0.0.1:{}\" for this machine alone, \"0.0.0.0:{}\" for "
                               "every IPv4 address of it",
@@ -66,7 +57,6 @@ void ReadListen(ConfigTableReader& table, ServerConfig& server) {
     return;
   }
   server.address = std::move(address);
-  server.is_loopback = reach == Reach::kLoopback;
   server.port = static_cast<std::uint16_t>(port);
 }
 
@@ -112,18 +102,8 @@ void ReadTls(ConfigTableReader& table, ServerConfig& server) {
   }
 }
 
-// Until callers can prove who they are, nobody else may reach the service.
-constexpr bool kHasTokens = false;
-
 void CheckExposure(ConfigTableReader& table, const ServerConfig& server) {
-  if (!kHasTokens && server.IsExposed()) {
-    table.Mistake(server.is_loopback ? "behind_tls_proxy" : "listen",
-                  "other machines would reach the service, and this version has no tokens by which "
-                  "it would know its callers",
-                  "listen on \"127.0.0.1:8080\" without a proxy, and reach it by ssh -L");
-    return;
-  }
-  if (server.is_loopback || server.HasTls() || server.behind_tls_proxy) return;
+  if (!server.IsExposed() || server.HasTls() || server.behind_tls_proxy) return;
   table.Mistake(
       "listen",
       fmt::format("\"{}\" is reached from other machines, and nothing protects what is said "
@@ -136,6 +116,14 @@ void CheckExposure(ConfigTableReader& table, const ServerConfig& server) {
 }
 
 }  // namespace
+
+bool IsLoopbackAddress(std::string_view address) {
+  const std::string text(address);
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
 
 void ReadServerConfig(ConfigTableReader table, ServerConfig& server) {
   ReadListen(table, server);

@@ -102,7 +102,9 @@ void OverrideAll(ConfigNode& root, std::span<const std::string> overrides,
 
 }  // namespace
 
-bool IsConfigList(std::string_view section) { return section == "host" || section == "image"; }
+bool IsConfigList(std::string_view section) {
+  return section == "host" || section == "image" || section == "project";
+}
 
 std::optional<ConfigNode> LoadConfigSources(const std::optional<std::string>& path,
                                             std::span<const std::string> overrides,

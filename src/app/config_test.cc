@@ -95,6 +95,9 @@ disk_gib = 100
 vms = 5
 pool = "p"
 pool_path = "/srv/p"
+forward_ports = "2000-2999"
+forward_address = "0.0.0.0"
+networks = ["default", "bridge:br0"]
 [[host]]
 id = "c"
 uri = "simulated:"
@@ -123,6 +126,7 @@ stop_grace = "0s"
 lease_ttl = "1500ms"
 reconcile_every = "100ms"
 orphan_grace = "1h"
+console_mib = 2
 [retention]
 retention = "24h"
 tombstone_retention = "60d"
@@ -135,6 +139,7 @@ level = "debug"
   EXPECT_THAT(config.server.allowed_hosts, ElementsAre("vmonce.example"));
   EXPECT_EQ(config.state.dir, dir_.File("state"));
   EXPECT_EQ(config.ledger.cache_mib, 8);
+  EXPECT_EQ(config.limits.console_mib, 2);
   ASSERT_THAT(config.hosts, SizeIs(3));
   EXPECT_EQ(config.hosts[0].uri, "qemu:///embed?root=" + dir_.File("state/libvirt"));
   EXPECT_EQ(config.hosts[0].cpus, std::nullopt);
@@ -146,7 +151,10 @@ level = "debug"
                         .disk_gib = 100,
                         .vms = 5,
                         .pool = "p",
-                        .pool_path = "/srv/p"};
+                        .pool_path = "/srv/p",
+                        .forward_ports = {2000, 2999},
+                        .forward_address = "0.0.0.0",
+                        .networks = {"default", "bridge:br0"}};
   EXPECT_EQ(config.hosts[1], rack);
   EXPECT_EQ(config.hosts[2].latency, Milliseconds(5));
   const model::Image debian{.name = "debian",
@@ -160,8 +168,8 @@ level = "debug"
                           .initrd_path = dir_.File("initrd"),
                           .cmdline = "console=ttyS0"};
   EXPECT_THAT(config.images, ElementsAre(debian, tiny));
-  EXPECT_EQ(config.quota, (model::Resources{1, 2, 3, 4}));
-  const LimitsConfig limits{10, 2, seconds(0), Milliseconds(1500), Milliseconds(100), hours(1)};
+  EXPECT_EQ(config.quota.amounts, (model::Resources{1, 2, 3, 4}));
+  const LimitsConfig limits{10, 2, seconds(0), Milliseconds(1500), Milliseconds(100), hours(1), 2};
   EXPECT_EQ(config.limits, limits);
   EXPECT_EQ(config.limits.LeaseRenewEvery(), Milliseconds(500));
   EXPECT_EQ(config.retention.retention, hours(24));
@@ -287,6 +295,41 @@ TEST_F(ConfigTest, ASyntaxErrorHasItsPlace) {
   EXPECT_THAT(Mistakes("[server]\nlisten = \n"), ElementsAre(HasSubstr("vmonce.toml:2:")));
   EXPECT_THAT(Mistakes("[log]\nlevel = \"info\"\nlevel = \"info\"\n"),
               ElementsAre(HasSubstr("vmonce.toml:3:")));
+}
+
+TEST_F(ConfigTest, AProjectsQuotaIsTheGeneralOneWhereItSaysNothing) {
+  const Config config = Read("[quota]\nvms = 7\nkeys = 9\n[[project]]\nname = \"web\"\nvms = 3\n");
+  ASSERT_EQ(config.projects.size(), 1u);
+  EXPECT_EQ(config.projects[0].name.value, "web");
+  EXPECT_EQ(config.projects[0].quota.amounts.vms, 3);
+  EXPECT_EQ(config.projects[0].quota.amounts.cpus, config.quota.amounts.cpus);
+  EXPECT_EQ(config.projects[0].quota.keys, 9);
+}
+
+TEST_F(ConfigTest, TokensAreAlwaysRequiredWhereItSaysSo) {
+  EXPECT_FALSE(Read("").AreTokensAlwaysRequired());
+  EXPECT_TRUE(Read("[auth]\ntokens = \"required\"").AreTokensAlwaysRequired());
+  Config beyond = Read("");
+  beyond.server.address = "192.0.2.1";
+  EXPECT_TRUE(beyond.AreTokensAlwaysRequired());
+  // Everybody comes from the proxy's address then.
+  EXPECT_TRUE(Read("[server]\nbehind_tls_proxy = true").AreTokensAlwaysRequired());
+}
+
+TEST_F(ConfigTest, ListensBeyondLoopbackWhereTheWayIsProtected) {
+  const Config tls =
+      Read("[server]\nlisten = \"0.0.0.0:8443\"\ntls_cert = \"c.pem\"\ntls_key = \"k.pem\"");
+  EXPECT_EQ(tls.server.address, "0.0.0.0");
+  EXPECT_TRUE(tls.server.HasTls());
+  EXPECT_TRUE(tls.server.IsExposed());
+  const Config proxy = Read("[server]\nlisten = \"[::]:80\"\nbehind_tls_proxy = true");
+  EXPECT_EQ(proxy.server.address, "::");
+  for (const char* address : {"127.0.0.1", "127.255.0.1", "::1"}) {
+    EXPECT_TRUE(IsLoopbackAddress(address)) << address;
+  }
+  for (const char* address : {"128.0.0.1", "::", "::ffff:127.0.0.1", "localhost", "127.1", ""}) {
+    EXPECT_FALSE(IsLoopbackAddress(address)) << address;
+  }
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include "app/console_text.h"
 #include "app/create_request.h"
 #include "app/create_ticket.h"
+#include "app/doctor_command.h"
 #include "app/follow.h"
 #include "app/json_text.h"
 #include "app/lookup.h"
 #include "app/vm_goal.h"
+#include "app/ways_in.h"
 #include "base/json.h"
 #include "client/url.h"
 #include "model/idempotency.h"
@@ -82,7 +84,8 @@ ExitCode EndUnaccepted(Creation& creation, const CallResult& result) {
   const ExitCode code = ReportFailure(run, "create", result);
   if (result.end == CallEnd::kAnswered && IsSettledBy(result)) {
     const auto problem = client::ReadProblem(*result.response);
-    if (!problem.vm.empty() && !problem.operation.empty()) SayConsoleTail(run, problem.vm);
+    if (!problem.vm.empty() && !problem.operation.empty())
+      SayConsoleTail(run, problem.vm.substr(problem.vm.rfind('/') + 1));
     creation.ticket.Finish(run);
     return code;
   }
@@ -91,6 +94,7 @@ ExitCode EndUnaccepted(Creation& creation, const CallResult& result) {
                          "going on with it:"
                        : "  the request is kept; go on with it:");
   run.messages.Say("  " + creation.ticket.ResumeHint(run));
+  if (code == ExitCode::kUnreachable && !result.response) SayWhatIsWrongHere(run, false);
   return code;
 }
 
@@ -125,9 +129,7 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
                                  is_old ? "exists already under this key and is" : "is",
                                  TextAt(vm, "state"),
                                  is_old ? "" : fmt::format(" after {}", Elapsed(elapsed))));
-    if (const std::string address = AddressOf(vm); !address.empty()) {
-      run.messages.Say("  address: " + address);
-    }
+    SayWaysIn(run, vm);
     run.messages.Say("  console: " + CommandHint(run, "console " + NameOf(vm)));
   }
   run.messages.Say("  " + Sentence(creation.ticket));
@@ -136,6 +138,7 @@ void SayVms(const Creation& creation, const std::vector<value>& vms, Millisecond
 ExitCode EndFailed(Creation& creation, const value& operation, const std::vector<value>& vms) {
   const Invocation& run = creation.run;
   ReportOperationFailure(run, operation, "create");
+  const std::string cause = TextAt(FailureOf(operation), "code");
   for (const value& vm : vms) {
     if (TextAt(vm, "state") == "failed") SayConsoleTail(run, TextAt(vm, "id"));
   }
@@ -144,6 +147,9 @@ ExitCode EndFailed(Creation& creation, const value& operation, const std::vector
                      creation.ticket.ResumeHint(run));
   } else {
     creation.ticket.Finish(run);
+  }
+  if (cause == "hypervisor_refused" || cause == "hypervisor_unavailable") {
+    SayWhatIsWrongHere(run, true);
   }
   return ExitCode::kFailed;
 }
@@ -289,17 +295,40 @@ ExitCode RunCreate(const Invocation& run, CreateFlags flags) {
 }
 
 void AddFields(CLI::App& command, CreateFields& fields) {
-  command.add_option("--name", fields.name, "Name, unique among live VMs (default: generated)");
-  command.add_option("--image", fields.image, "Image; `vmonce images` lists them");
-  command.add_option("--cpus", fields.cpus, "Virtual CPUs");
-  command.add_option("--memory", fields.memory, "Memory: MiB, or a size like 2G");
-  command.add_option("--disk", fields.disk, "Disk: GiB, or a size like 10G (default: the image's)");
+  command.add_option("--name", fields.name, "Name, unique among live VMs (default: generated)")
+      ->type_name("NAME");
+  command.add_option("--image", fields.image, "Image; `vmonce images` lists them")
+      ->type_name("IMAGE");
+  command.add_option("--cpus", fields.cpus, "Virtual CPUs")->type_name("N");
+  command.add_option("--memory", fields.memory, "Memory: MiB, or a size like 2G")
+      ->type_name("SIZE");
+  command.add_option("--disk", fields.disk, "Disk: GiB, or a size like 10G (default: the image's)")
+      ->type_name("SIZE");
   command.add_option("--ssh-key", fields.ssh_key_files, "File of public keys (repeatable)")
-      ->allow_extra_args(false);
-  command.add_option("--user-data", fields.user_data_file, "File of cloud-init user data");
-  command.add_option("--label", fields.labels, "Label k=v (repeatable)")->allow_extra_args(false);
-  command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)");
-  command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...");
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  command.add_option("--user-data", fields.user_data_file, "File of cloud-init user data")
+      ->type_name("FILE");
+  command.add_option("--label", fields.labels, "Label k=v (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("K=V");
+  command.add_option("--hostname", fields.hostname, "Host name in the guest (default: the name)")
+      ->type_name("NAME");
+  command.add_option("--desired", fields.desired, "running (default), or stopped: not started")
+      ->type_name("running|stopped");
+  command
+      .add_option("--restart", fields.restart,
+                  "host-failure (default): started again when its host took it down; or never")
+      ->type_name("host-failure|never");
+  command
+      .add_option("--forward", fields.forwards,
+                  "Way in: [HOST_PORT:]GUEST_PORT[/udp], such as 22 (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("PORTS");
+  command
+      .add_option("--network", fields.network, "user (default), a libvirt network, or bridge:NAME")
+      ->type_name("NETWORK");
+  command.add_option("--count", fields.count, "Make so many: NAME-0, NAME-1, ...")->type_name("N");
 }
 
 }  // namespace
@@ -309,7 +338,8 @@ void AddCreate(CLI::App& app, ClientCommand& chosen) {
   // Shared: the flags live as long as whoever still may parse into them or run with them.
   const auto flags = std::make_shared<CreateFlags>();
   AddFields(*command, flags->fields);
-  command->add_option("--key", flags->key, "Idempotency key (default: made, kept and printed)");
+  command->add_option("--key", flags->key, "Idempotency key (default: made, kept and printed)")
+      ->type_name("KEY");
   command->add_option("--wait", flags->wait, "Wait until it is (default: ready)")
       ->type_name("accepted|started|address|ready");
   auto* resume = command->add_option("--resume", flags->resume_key,

@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "model/forward.h"
+#include "model/forward_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::app {
@@ -110,7 +112,51 @@ Status AddSizes(const CreateFields& fields, object& body) {
   return {};
 }
 
+std::optional<int> ParsePort(std::string_view text) {
+  int port = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
+  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
+  if (!is_whole || port < 1 || port > limits::kPortMax) return std::nullopt;
+  return port;
+}
+
+Status AddForwards(const std::vector<std::string>& forwards, object& body) {
+  boost::json::array parsed;
+  for (const std::string& forward : forwards) {
+    auto one = ParseForward(forward);
+    if (!one) {
+      return Fail(ErrorCode::kInvalid,
+                  fmt::format("--forward {}: write [HOST_PORT:]GUEST_PORT[/udp], such as 22 or "
+                              "8022:22",
+                              forward));
+    }
+    parsed.push_back(*std::move(one));
+  }
+  if (!parsed.empty()) body["forward"] = std::move(parsed);
+  return {};
+}
+
 }  // namespace
+
+std::optional<object> ParseForward(std::string_view text) {
+  object forward;
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    const auto protocol = model::ParseProtocol(text.substr(slash + 1));
+    if (!protocol) return std::nullopt;
+    forward["protocol"] = ToString(*protocol);
+    text = text.substr(0, slash);
+  }
+  if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    const auto host_port = ParsePort(text.substr(0, colon));
+    if (!host_port) return std::nullopt;
+    forward["host_port"] = *host_port;
+    text = text.substr(colon + 1);
+  }
+  const auto guest_port = ParsePort(text);
+  if (!guest_port) return std::nullopt;
+  forward["guest_port"] = *guest_port;
+  return forward;
+}
 
 std::optional<int> ParseMemoryMib(std::string_view text) {
   return ParseSize(text, {{'M', 1}, {'G', 1 << 10}, {'T', 1 << 20}});
@@ -128,6 +174,8 @@ Result<object> BuildCreateBody(const CreateFields& fields) {
   body["image"] = fields.image;
   if (!fields.name.empty()) body["name"] = fields.name;
   if (!fields.hostname.empty()) body["hostname"] = fields.hostname;
+  if (!fields.desired.empty()) body["desired"] = fields.desired;
+  if (!fields.restart.empty()) body["restart"] = fields.restart;
   if (const Status added = AddSizes(fields, body); !added) return std::unexpected(added.error());
   if (const Status added = AddLabels(fields.labels, body); !added) {
     return std::unexpected(added.error());
@@ -139,6 +187,10 @@ Result<object> BuildCreateBody(const CreateFields& fields) {
     }
   }
   if (!keys.empty()) body["ssh_keys"] = std::move(keys);
+  if (!fields.network.empty()) body["network"] = fields.network;
+  if (const Status added = AddForwards(fields.forwards, body); !added) {
+    return std::unexpected(added.error());
+  }
   if (!fields.user_data_file.empty()) {
     if (const Status added = AddUserData(fields.user_data_file, body); !added) {
       return Context("--user-data", added.error());

@@ -45,6 +45,23 @@ TEST_F(CreateBody, HoldsEveryField) {
   EXPECT_EQ(body->at("count"), 3);
 }
 
+TEST_F(CreateBody, HoldsWaysIn) {
+  fields_.forwards = {"22", "8022:2222", "53/udp", "5353:54/udp"};
+  fields_.network = "user";
+  const auto body = BuildCreateBody(fields_);
+  ASSERT_TRUE(body) << body.error().detail;
+  EXPECT_EQ(body->at("network"), "user");
+  EXPECT_EQ(body->at("forward"), boost::json::parse(R"([
+      {"guest_port": 22}, {"guest_port": 2222, "host_port": 8022},
+      {"guest_port": 53, "protocol": "udp"},
+      {"guest_port": 54, "host_port": 5353, "protocol": "udp"}])"));
+  for (const char* wrong :
+       {"", "ssh", "0", "65536", "22:", ":22", "1:2:3", "22/", "22/icmp", "-1"}) {
+    fields_.forwards = {wrong};
+    EXPECT_EQ(BuildCreateBody(fields_).error().code, ErrorCode::kInvalid) << wrong;
+  }
+}
+
 TEST_F(CreateBody, CarriesUserDataThatIsNoTextAsBase64) {
   fields_.user_data_file = Write("gz", std::string_view("\x1f\x8b\x00\xff", 4));
   EXPECT_EQ(BuildCreateBody(fields_)->at("user_data_base64"), "H4sA/w==");

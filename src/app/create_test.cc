@@ -167,10 +167,10 @@ TEST_F(Create, SendsNothingToAServerThatWasNotNamed) {
 TEST_F(Create, TellsThatTheKeyStandsForAnotherRequest) {
   ExpectJson("POST /v1/vms", 422,
              R"({"code":"idempotency_key_reused","detail":"the key was used for another request",)"
-             R"("differing":["/cpus"],"operation":"op-9","retryable":false})");
+             R"("differing":["/cpus"],"operation":"/v1/operations/op-9","retryable":false})");
   EXPECT_EQ(Run(With({"--key", "k-1"})), 5);
   EXPECT_TRUE(Said("differs from the first request at: /cpus")) << terminal_.err;
-  EXPECT_TRUE(Said("operation: op-9"));
+  EXPECT_TRUE(Said("operation: op-9\n")) << terminal_.err;
   EXPECT_TRUE(Said("code: idempotency_key_reused"));
   EXPECT_TRUE(IntentFiles().empty());
 }

@@ -69,7 +69,8 @@ void AddDelete(CLI::App& app, ClientCommand& chosen) {
   const auto flags = std::make_shared<DeleteFlags>();
   command->add_option("VM", flags->vms, "Names or ids")->required();
   command->add_flag("--yes,-y", flags->is_yes, "Do not ask");
-  command->add_option("--wait", flags->wait, "Wait until: accepted, done (default)");
+  command->add_option("--wait", flags->wait, "Wait until it is (default: done)")
+      ->type_name("accepted|done");
   command->callback([&chosen, flags] {
     chosen = [flags](const Invocation& run) { return RunDelete(run, *flags); };
   });

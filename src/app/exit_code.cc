@@ -14,8 +14,9 @@ std::string ExitCodeHelp() {
          "  7    denied\n"
          "  130  detached by Ctrl-C: the operation goes on\n"
          "Data goes to stdout, everything else to stderr.\n"
-         "Environment: VMONCE_URL, VMONCE_CACERT, VMONCE_CLIENT_CERT, VMONCE_CLIENT_KEY, NO_COLOR, "
-         "CLICOLOR_FORCE, XDG_STATE_HOME.";
+         "Environment: VMONCE_URL, VMONCE_PROFILE, VMONCE_OUTPUT, VMONCE_CLIENT_CONFIG,\n"
+         "VMONCE_TOKEN, VMONCE_TOKEN_FILE, VMONCE_CACERT, VMONCE_CLIENT_CERT, VMONCE_CLIENT_KEY,\n"
+         "NO_COLOR, CLICOLOR_FORCE, XDG_STATE_HOME, XDG_CONFIG_HOME.";
 }
 
 ExitCode ExitCodeOf(const client::ApiProblem& problem) {

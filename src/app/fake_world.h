@@ -34,6 +34,8 @@ class FakeWorld : public testing::Test {
     environment_["XDG_STATE_HOME"] = home_.path();
     // Neither the files of whoever runs the tests nor those of the machine.
     WriteClientConfig("");
+    facts_.state.is_usable = true;
+    facts_.year = 2026;
     environment_["VMONCE_CLIENT_CONFIG"] = home_.File("client.toml");
     transport_.handler = [this](const client::HttpRequest& request) { return Serve(request); };
   }
@@ -50,9 +52,13 @@ class FakeWorld : public testing::Test {
     };
     const Parsed parsed = ParseCommandLine(arguments, terminal_, environment);
     if (const auto* ended = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*ended);
-    return static_cast<int>(RunClient(
-        std::get<ParsedClient>(parsed),
-        World{transport_, clock_, random_, threads_, terminal_, environment, stop_.get_token()}));
+    return static_cast<int>(
+        RunClient(std::get<ParsedClient>(parsed),
+                  World{transport_, clock_, random_, threads_, terminal_, environment,
+                        stop_.get_token(), [this](const LookRequest& request) {
+                          looks_.push_back(request);
+                          return facts_;
+                        }}));
   }
 
   void WriteClientConfig(std::string_view toml) {
@@ -99,6 +105,8 @@ class FakeWorld : public testing::Test {
   FakeTerminal terminal_;
   std::stop_source stop_;
   std::function<void(const client::HttpRequest&)> on_request_;
+  DoctorFacts facts_;  // What doctor finds on this computer.
+  std::vector<LookRequest> looks_;
 
  private:
   Answer Serve(const client::HttpRequest& request) {

@@ -13,6 +13,12 @@ namespace limits = model::limits;
 using client::CallEnd;
 using client::CallResult;
 
+// The API names things by their path; commands take the id.
+std::string_view IdOf(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
 ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const CallResult& result) {
   if (result.end == CallEnd::kInterrupted) {
     run.messages.Say(fmt::format("{}: interrupted before an answer came", what));
@@ -101,12 +107,12 @@ ExitCode ReportFailure(const Invocation& run, std::string_view what, const CallR
   if (!problem.first_seen.empty()) {
     run.messages.Say(fmt::format("  the key was first used at {}", problem.first_seen));
   }
-  if (!problem.vm.empty()) run.messages.Say(fmt::format("  vm: {}", problem.vm));
+  if (!problem.vm.empty()) run.messages.Say(fmt::format("  vm: {}", IdOf(problem.vm)));
   if (const auto repair = RepairOf(problem.code); !repair.empty()) {
     run.messages.Say(fmt::format("  repair: {}", repair));
   }
   if (!problem.operation.empty()) {
-    run.messages.Say(fmt::format("  operation: {}", problem.operation));
+    run.messages.Say(fmt::format("  operation: {}", IdOf(problem.operation)));
   }
   run.messages.Say(fmt::format("  code: {} (HTTP {})", problem.code, problem.status));
   return ExitCodeOf(problem);
@@ -129,6 +135,11 @@ std::string RepairOf(std::string_view code) {
        "request unchanged"},
       {"idempotency_key_expired", "its VM is gone; for a new VM choose a new key"},
       {"image_not_found", "`vmonce images` lists what there is"},
+      {"image_exists", "choose another --name; `vmonce images` lists what there is"},
+      {"image_in_use", "delete its VMs first; `vmonce list` shows which VM has which image"},
+      {"image_invalid", "use a raw or qcow2 disk that needs no other file; see docs/images.md"},
+      {"image_unavailable",
+       "put the file back or make room where the detail says, then repeat with the same key"},
       {"name_taken", "choose another name, or look at the VM that has it: `vmonce get NAME`"},
       {"vm_not_found", "`vmonce list` lists what there is"},
       {"operation_not_found", "`vmonce operations` lists what there is"},
@@ -136,6 +147,11 @@ std::string RepairOf(std::string_view code) {
        "`vmonce hosts` shows what is free; ask for less or delete a VM, then repeat with the same "
        "key"},
       {"quota_exceeded", "delete a VM or ask for a larger quota, then repeat with the same key"},
+      {"too_many_keys", "delete VMs that are no longer needed, or ask for a larger quota"},
+      {"unauthenticated",
+       "set VMONCE_TOKEN, or put the token into a file and name it with --token-file; an operator "
+       "makes one with `vmonce token create`"},
+      {"forbidden", "use a token with the role that is named above"},
       {"hypervisor_refused", "the host cannot run this VM; change the request and use a new key"},
       {"hypervisor_unavailable",
        "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},

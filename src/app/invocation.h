@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/client_settings.h"
+#include "app/doctor_facts.h"
 #include "app/exit_code.h"
 #include "app/output.h"
 #include "app/terminal.h"
@@ -29,13 +30,15 @@ struct World {
   Terminal& terminal;
   Environ environment;
   std::stop_token stop;  // Ctrl-C.
+  LookAtMachine look;    // For doctor.
 };
 
 struct Globals {
   std::string url{kDefaultUrl};  // Of NormaliseBaseUrl().
+  std::string token;             // "" for none.
+  client::TlsIdentity tls{};
   std::string reach;  // The flags that led to this server, to be repeated in hints: "--url X ".
   std::vector<ConfigValue> explanation;  // Where the client's settings came from.
-  client::TlsIdentity tls{};
   OutputFormat format = OutputFormat::kTable;
   std::optional<Milliseconds> timeout;  // Ends the waiting, never the operation.
 };

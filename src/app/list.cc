@@ -32,11 +32,13 @@ void AddList(CLI::App& app, ClientCommand& chosen) {
   auto* command = app.add_subcommand("list", "List VMs");
   // Shared: the flags live as long as whoever still may parse into them or run with them.
   const auto flags = std::make_shared<ListFlags>();
-  command->add_option("--name", flags->name, "Only the VM of this name");
-  command->add_option("--state", flags->state, "Only VMs in this state");
-  command->add_option("--label", flags->label, "Only VMs with this label (k=v)");
+  command->add_option("--name", flags->name, "Only the VM of this name")->type_name("VM");
+  command->add_option("--state", flags->state, "Only VMs in this state")
+      ->type_name("pending|creating|ready|failed|missing|deleting|deleted");
+  command->add_option("--label", flags->label, "Only VMs with this label")->type_name("K=V");
   command->add_flag("--all", flags->is_all, "Deleted VMs too");
-  command->add_option("--key", flags->key, "Only VMs made with this idempotency key");
+  command->add_option("--key", flags->key, "Only VMs made with this idempotency key")
+      ->type_name("KEY");
   command->callback([&chosen, flags] {
     chosen = [flags](const Invocation& run) { return RunList(run, *flags); };
   });

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "app/command_line.h"
+#include "app/doctor_look.h"
 #include "base/system.h"
 #include "client/curl_transport.h"
 #include "model/limits.h"
@@ -49,8 +50,10 @@ ExitCode RunClientProcess(const ParsedClient& parsed, Terminal& terminal) {
                                 .max_answer_bytes = model::limits::kClientAnswerBytes,
                                 .tls = parsed.globals.tls});
   const InterruptWatcher watcher(*threads);
-  return RunClient(
-      parsed, World{*transport, *clock, *random, *threads, terminal, &Environment, watcher.stop()});
+  return RunClient(parsed, World{*transport, *clock, *random, *threads, terminal, &Environment,
+                                 watcher.stop(), [&clock](const LookRequest& request) {
+                                   return LookAtThisMachine(request, *clock, &Environment);
+                                 }});
 }
 
 int Main(const std::vector<std::string>& arguments) {

@@ -16,12 +16,19 @@
 #include "engine/worker_pool.h"
 #include "http/server.h"
 #include "hypervisor/factory.h"
+#include "hypervisor/image_files.h"
 #include "ledger/sqlite_ledger.h"
+#include "model/auth_limits.h"
 #include "model/http_limits.h"
+#include "model/image_limits.h"
+#include "model/work_limits.h"
+#include "service/authenticator.h"
 #include "service/capacity.h"
+#include "service/host_admin.h"
 #include "service/intake.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
 #include "workflows/workflows.h"
@@ -62,12 +69,6 @@ Status MakeStateDirectory(const std::string& dir) {
   return {};
 }
 
-std::optional<model::Resources> CapacityOf(const HostConfig& host) {
-  if (!host.cpus || !host.memory_mib) return std::nullopt;
-  return model::Resources{host.vms, *host.cpus, *host.memory_mib,
-                          host.disk_gib.value_or(limits::kDiskGib)};
-}
-
 Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet) {
   return limits.lease_ttl + fleet.SettleTime();
 }
@@ -75,6 +76,17 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 }  // namespace
 
 namespace {
+
+service::Quotas QuotasOf(const Config& config) {
+  const auto quota_of = [](const QuotaConfig& quota) {
+    return service::ProjectQuota{quota.amounts, quota.keys};
+  };
+  std::map<model::ProjectId, service::ProjectQuota> named;
+  for (const ProjectConfig& project : config.projects) {
+    named.emplace(project.name, quota_of(project.quota));
+  }
+  return service::Quotas(quota_of(config.quota), std::move(named));
+}
 
 struct Meters {
   explicit Meters(Threads& threads) : metrics(threads), service(metrics) {}
@@ -89,12 +101,15 @@ double Seconds(std::chrono::nanoseconds duration) {
 }  // namespace
 
 struct Node::Parts {
-  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m, std::unique_ptr<ports::Ledger> l,
+  Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
+        std::unique_ptr<ledger::SqliteLedger> l, std::unique_ptr<ports::ImageStore> files,
         std::string key);
 
   void AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door);
   // After the last host was added.
   void Wire();
+  void WirePeriodic();
+  void WireServer();
   // Why nothing may be accepted now, if so.
   std::optional<model::Problem> Closed() const;
   http::Router Routes();
@@ -106,8 +121,11 @@ struct Node::Parts {
   NodeDoors doors;
   const model::ReplicaId replica;
   std::unique_ptr<Meters> meters;
-  std::unique_ptr<ports::Ledger> ledger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
+  std::unique_ptr<ports::ImageStore> image_files;
   Sealer sealer;
+  service::Authenticator authenticator;
+  service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
   workflows::WorkflowParts workflow_parts;
@@ -117,6 +135,7 @@ struct Node::Parts {
   MeteredWork observer;
   service::Capacity capacity;
   service::ImageCatalog images;
+  service::ImageService image_store;
   service::Queries queries;
 
   // Made by Wire().
@@ -124,21 +143,29 @@ struct Node::Parts {
   std::unique_ptr<service::Intake> intake;
   std::unique_ptr<service::VmService> vms;
   std::unique_ptr<service::Reconciler> reconciler;
+  std::unique_ptr<service::HostAdmin> host_admin;
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
+  std::unique_ptr<engine::Periodic> image_sweeper;
+  std::unique_ptr<engine::Periodic> measuring;
+  std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<Thread> renewing;
 };
 
 Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
-                   std::unique_ptr<ports::Ledger> l, std::string key)
+                   std::unique_ptr<ledger::SqliteLedger> l,
+                   std::unique_ptr<ports::ImageStore> files, std::string key)
     : config(c),
       doors(d),
       replica(NewReplicaId(d.random)),
       meters(std::move(m)),
       ledger(std::move(l)),
+      image_files(std::move(files)),
       sealer(std::move(key), d.random),
+      authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
+      tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
       workflow_parts{*ledger,  fleet,
                      sealer,   d.clock,
@@ -148,13 +175,17 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
       waiters(d.clock, d.threads),
       observer(meters->service, waiters, d.clock),
-      capacity(*ledger, d.clock, d.threads, limits::kCapacityAge),
-      images(c.images),
+      capacity(*ledger, d.clock, d.threads, limits::kCapacityAgeMost),
+      images(d.threads, c.images),
+      image_store({*ledger, *image_files, images, d.clock, d.random, d.threads, d.logger}),
       queries(*ledger, fleet, images, c.retention) {}
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
   host_doors.push_back(door.get());
-  fleet.Add({host.id, host.uri, CapacityOf(host)}, std::move(door));
+  const workflows::CapacityPlan capacity_plan{host.vms, host.cpus, host.memory_mib, host.disk_gib};
+  fleet.Add(
+      {host.id, host.uri, capacity_plan, host.forward_ports, host.forward_address, host.networks},
+      std::move(door));
 }
 
 void Node::Parts::Wire() {
@@ -162,7 +193,8 @@ void Node::Parts::Wire() {
                                     limits::kHeldRetry,
                                     fleet.SettleTime(),
                                     limits::kStepFailures,
-                                    limits::kUndoFailuresStuck};
+                                    limits::kUndoFailuresStuck,
+                                    limits::kRecordWithin};
   const engine::WorkerParts parts{*ledger,      sagas,        leases,  observer, doors.clock,
                                   doors.random, doors.logger, replica, bounds};
   workers = std::make_unique<engine::WorkerPool>(
@@ -172,11 +204,12 @@ void Node::Parts::Wire() {
       *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
       service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
   vms = std::make_unique<service::VmService>(
-      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
-                            doors.random, doors.threads, doors.logger,
-                            [this] { return capacity.Total(); }, replica,
-                            [this] { return Closed(); }},
-      service::ServiceSettings{config.quota, config.limits.max_backlog, limits::kPreferWait,
+      service::ServiceParts{
+          *ledger, *intake, waiters, *workers, images, sealer, doors.clock, doors.random,
+          doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
+          [this] { return Closed(); },
+          [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
+      service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
       workflow_parts, doors.threads, doors.logger,
@@ -184,8 +217,14 @@ void Node::Parts::Wire() {
                                    limits::kStraySightings, limits::kSweepRemovalsMin,
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
+  host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
   scrape =
       std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
+  WirePeriodic();
+  WireServer();
+}
+
+void Node::Parts::WirePeriodic() {
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,
       [this] {
@@ -197,6 +236,28 @@ void Node::Parts::Wire() {
   duplicates = std::make_unique<engine::Periodic>(
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
+  image_sweeper = std::make_unique<engine::Periodic>(
+      "image-sweep", limits::kImageSweepEvery, [this] { image_store.Sweep(); }, doors.clock,
+      doors.threads);
+  // The io thread asks for it with every create, and may not wait for the ledger.
+  measuring = std::make_unique<engine::Periodic>(
+      "capacity", limits::kCapacityAge,
+      [this] {
+        // An error shows where the ledger is asked next.
+        (void)capacity.Refresh();
+      },
+      doors.clock, doors.threads);
+  token_refresh = std::make_unique<engine::Periodic>(
+      "tokens", limits::kTokenRefresh,
+      [this] {
+        const Status refreshed = authenticator.Refresh();
+        if (refreshed) return;
+        doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
+      },
+      doors.clock, doors.threads);
+}
+
+void Node::Parts::WireServer() {
   // Only the io thread calls it.
   auto by_route = std::make_shared<std::map<std::string, Histogram*, std::less<>>>();
   server = std::make_unique<http::Server>(
@@ -226,7 +287,8 @@ std::optional<model::Problem> Node::Parts::Closed() const {
   }
   problem.code = "ledger_behind";
   problem.detail =
-      "Machines on the hosts are newer than this ledger: an older copy of it was restored. Nothing "
+      "Machines on the hosts are newer than this ledger: an older copy of it was restored. "
+      "Nothing "
       "is accepted or removed until the newest copy is back.";
   problem.retry_after = model::limits::kRetryAfterMax;
   return problem;
@@ -236,8 +298,10 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, *reconciler, sealer, doors.clock,
-                      rest::Capabilities{VMONCE_VERSION, config.retention, config.quota,
+      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
+                      sealer, doors.clock, doors.logger,
+                      service::Rate{config.auth.rate, config.auth.burst},
+                      rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},
                       [this] {
                         scrape->UpdateHttp(*server);
@@ -284,6 +348,9 @@ void Node::Parts::StartThreads() {
   reconciler->Start();
   sweeper->Start();
   duplicates->Start();
+  image_sweeper->Start();
+  measuring->Start();
+  token_refresh->Start();
 }
 
 // Requests first, so that nothing new is promised; then the waits, so that every answer leaves;
@@ -293,9 +360,12 @@ void Node::Parts::StopWork() {
   server->Stop();
   intake->Stop();
   duplicates->Stop();
+  measuring->Stop();
   vms->FlushDuplicates();
   reconciler->Stop();
   sweeper->Stop();
+  image_sweeper->Stop();
+  token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
   renewing.reset();
@@ -313,8 +383,11 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     return std::unexpected(made.error());
   }
   auto meters = std::make_unique<Meters>(doors.threads);
-  // libvirt reads the environment when its first door is made, so hosts come before other threads.
+  // libvirt reads the environment when its first door is made, so hosts come before other
+  // threads.
   std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
+  // Shared by the hosts: it ends with the last call to any of them.
+  const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
   for (const HostConfig& host : config.hosts) {
     hypervisor::HostOptions options;
     options.id = host.id;
@@ -324,6 +397,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
     options.pool = host.pool;
     options.pool_path = host.pool_path;
     options.simulated_latency = host.latency;
+    options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
+    options.events = events;
     options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
                                           std::chrono::nanoseconds took) {
       meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));
@@ -347,8 +422,15 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   Result<std::string> key = LoadOrCreateKeyFile(config.state.KeyPath(), doors.random);
   if (!key) return Context("key file", key.error());
 
+  Result<std::unique_ptr<hypervisor::FileImageStore>> files = hypervisor::FileImageStore::Open(
+      {config.state.ImagesPath(), limits::kImageSpareBytes}, doors.clock, doors.threads);
+  if (!files) return Context("image store", files.error());
+
   auto parts = std::make_unique<Parts>(config, doors, std::move(meters), std::move(*ledger),
-                                       std::move(*key));
+                                       std::move(*files), std::move(*key));
+  if (const Status loaded = parts->image_store.Load(); !loaded) {
+    return Context("image store", loaded.error());
+  }
   for (std::size_t i = 0; i < host_doors.size(); ++i) {
     parts->AddHost(config.hosts[i], std::move(host_doors[i]));
   }
@@ -358,6 +440,10 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
 }
 
 Status Node::Start() {
+  // Before anybody can ask.
+  if (const Status read = parts_->authenticator.Refresh(); !read) {
+    return Context("tokens", read.error());
+  }
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";

@@ -76,9 +76,11 @@ void AddOne(CLI::App& parent, ClientCommand& chosen, std::pair<const char*, cons
 }
 
 void AddFilters(CLI::App& command, OperationFlags& flags) {
-  command.add_option("--key", flags.key, "Only the operation of this idempotency key");
-  command.add_option("--state", flags.state, "Only operations in this state");
-  command.add_option("--vm", flags.vm, "Only operations on this VM (name or id)");
+  command.add_option("--key", flags.key, "Only the operation of this idempotency key")
+      ->type_name("KEY");
+  command.add_option("--state", flags.state, "Only operations in this state")
+      ->type_name("accepted|running|verifying|succeeded|failed|cancelled");
+  command.add_option("--vm", flags.vm, "Only operations on this VM (name or id)")->type_name("VM");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/json_text.h"
+#include "app/ways_in.h"
 
 namespace vmonce::app {
 namespace {
@@ -11,8 +12,9 @@ using boost::json::value;
 using Items = std::vector<value>;
 
 constexpr Column kVmColumnTable[] = {
-    {"NAME", "name"}, {"STATE", "state"}, {"OBSERVED", "observed"},  {"IMAGE", "image"},
-    {"HOST", "host"}, {"ID", "id"},       {"CREATED", "created_at"},
+    {"NAME", "name"},   {"STATE", "state"},        {"OBSERVED", "observed"},
+    {"IMAGE", "image"}, {"HOST", "host"},          {"ADDRESS", "", AddressesOf},
+    {"ID", "id"},       {"CREATED", "created_at"},
 };
 
 // What a person looks for in a table at a glance.
@@ -69,7 +71,9 @@ void PrintTable(Terminal& terminal, const Items& items, std::span<const Column> 
   for (const Column& column : columns) rows[0].emplace_back(column.title);
   for (const value& item : items) {
     auto& row = rows.emplace_back();
-    for (const Column& column : columns) row.push_back(OneLine(CellAt(item, column.path)));
+    for (const Column& column : columns) {
+      row.push_back(OneLine(column.cell ? column.cell(item) : CellAt(item, column.path)));
+    }
   }
   const std::vector<std::size_t> widths = WidthsOf(rows);
   const bool has_colour = terminal.traits().out_has_colour;
@@ -78,9 +82,14 @@ void PrintTable(Terminal& terminal, const Items& items, std::span<const Column> 
   }
 }
 
+// A VM's or an image's name, an id, or the host that a sweep's report is about.
 void PrintName(Terminal& terminal, const value& item) {
-  const std::string name = TextAt(item, "name");
-  terminal.Out((name.empty() ? TextAt(item, "id") : name) + "\n");
+  for (const char* member : {"name", "id", "host"}) {
+    const std::string text = TextAt(item, member);
+    if (text.empty()) continue;
+    terminal.Out(text + "\n");
+    return;
+  }
 }
 
 // False for the formats that are no documents.

@@ -27,6 +27,8 @@ std::optional<OutputFormat> ParseOutputFormat(std::string_view text);
 struct Column {
   std::string_view title;
   std::string_view path;  // Into the item; see CellAt().
+  // Of what stands at several places; null: what is at `path`.
+  std::string (*cell)(const boost::json::value& item) = nullptr;
 };
 
 extern const std::span<const Column> kVmColumns;

@@ -37,7 +37,8 @@ void AddOne(CLI::App& app, ClientCommand& chosen, const PowerCommand& power) {
   // Shared: the flags live as long as whoever still may parse into them or run with them.
   const auto flags = std::make_shared<PowerFlags>();
   command->add_option("VM", flags->vms, "Names or ids")->required();
-  command->add_option("--wait", flags->wait, "Wait until: accepted, done (default)");
+  command->add_option("--wait", flags->wait, "Wait until it is (default: done)")
+      ->type_name("accepted|done");
   command->callback([&chosen, flags, power] {
     chosen = [flags, power](const Invocation& run) {
       return RunPower(run, *flags,

@@ -34,7 +34,7 @@ class ServiceMetrics {
   Histogram& StepDuration(std::string_view step, std::string_view outcome) const;
   // Of the configuration. A host that was not tried yet counts as not reachable.
   Gauge& Hosts(bool is_reachable) const;
-  // `action`: missing, found, made_due, quarantined, removed, alarmed.
+  // `action`: missing, found, made_due, quarantined, removed, restarted, stopped, alarmed.
   Counter& ReconcileActions(std::string_view action) const;
   Histogram& HypervisorCallDuration(std::string_view call, std::string_view outcome) const;
   Gauge& HttpConnections() const;

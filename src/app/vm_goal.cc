@@ -44,10 +44,10 @@ std::string AddressOf(const value& vm) {
   for (const value& address : ListAt(vm, "addresses")) {
     if (address.is_string()) return std::string(address.get_string());
   }
-  for (const value& forward : ListAt(vm, "forward")) {
-    if (const auto port = NumberAt(forward, "host_port", 0); port > 0) {
-      return fmt::format("port {} of host {}", port, TextAt(vm, "host"));
-    }
+  for (const value& forward : ListAt(vm, "forwards")) {
+    const auto port = NumberAt(forward, "host_port", 0);
+    // Nothing until the VM is placed.
+    if (port > 0) return fmt::format("{}:{}", TextAt(forward, "host_address"), port);
   }
   return "";
 }
@@ -57,7 +57,7 @@ namespace {
 GoalVerdict JudgeAddress(const value& vm) {
   if (!AddressOf(vm).empty()) return {GoalState::kReached, ""};
   const std::string network = TextAt(vm, "network");
-  const bool has_forwards = !ListAt(vm, "forward").empty();
+  const bool has_forwards = !ListAt(vm, "forwards").empty();
   if ((network.empty() || network == "user") && !has_forwards) {
     return {GoalState::kNever,
             "in user-mode networking it has no address that others reach; look at its console"};

@@ -26,8 +26,8 @@ struct GoalVerdict {
   std::string why;
 };
 
-// Where others reach it: "10.0.0.7", or the port of its host that leads to it; "" when nothing
-// does.
+// Where others reach it: "10.0.0.7", or where a port of its host leads to it, "127.0.0.1:20022"; ""
+// when nothing does.
 std::string AddressOf(const boost::json::value& vm);
 
 // By what the server says of the VM now. `vm` is a VM of the API.

@@ -38,7 +38,9 @@ TEST(VmGoal, IsJudgedByWhatTheServerSaysNow) {
       {"address", Vm("ready", "running", R"(,"network":"lan","addresses":["10.0.0.7"])"),
        GoalState::kReached},
       {"address", Vm("ready", "running", R"(,"network":"lan","addresses":[])"), GoalState::kNotYet},
-      {"address", Vm("ready", "running", R"(,"network":"user","forward":[{"host_port":2222}])"),
+      {"address",
+       Vm("ready", "running",
+          R"(,"network":"user","forwards":[{"host_address":"127.0.0.1","host_port":2222}])"),
        GoalState::kReached},
       {"address", Vm("ready", "running", R"(,"network":"user")"), GoalState::kNever},
   };

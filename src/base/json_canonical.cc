@@ -47,7 +47,16 @@ void AppendEscaped(std::string& out, char c) {
 
 void AppendString(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) AppendEscaped(out, c);
+  // What needs no escape, mostly all of it, goes as a whole.
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
+    out += text.substr(done, i - done);
+    AppendEscaped(out, c);
+    done = i + 1;
+  }
+  out += text.substr(done);
   out += '"';
 }
 
@@ -91,8 +100,8 @@ void AppendValue(std::string& out, const json::value& value) {
   switch (value.kind()) {
     case json::kind::null: out += "null"; return;
     case json::kind::bool_: out += value.get_bool() ? "true" : "false"; return;
-    case json::kind::int64: out += fmt::format("{}", value.get_int64()); return;
-    case json::kind::uint64: out += fmt::format("{}", value.get_uint64()); return;
+    case json::kind::int64: out += std::to_string(value.get_int64()); return;
+    case json::kind::uint64: out += std::to_string(value.get_uint64()); return;
     case json::kind::double_: AppendDouble(out, value.get_double()); return;
     case json::kind::string: AppendString(out, value.get_string()); return;
     case json::kind::array: AppendArray(out, value.get_array()); return;

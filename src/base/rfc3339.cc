@@ -80,6 +80,13 @@ std::chrono::minutes ReadOffset(Scanner& scanner) {
   return is_west ? -offset : offset;
 }
 
+// Puts the last `count` digits of `value` at `at`.
+void Write(std::string& text, std::size_t at, std::size_t count, int value) {
+  for (std::size_t i = count; i > 0; --i, value /= 10) {
+    text[at + i - 1] = static_cast<char>('0' + value % 10);
+  }
+}
+
 }  // namespace
 
 std::string FormatRfc3339(Time time) {
@@ -88,10 +95,16 @@ std::string FormatRfc3339(Time time) {
   const std::chrono::hh_mm_ss clock(time - day);
   const int year = static_cast<int>(date.year());
   CHECK(year >= 0 && year <= 9999);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", year,
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
+  // Every answer has several: written digit by digit, without a format to read.
+  std::string text = "0000-00-00T00:00:00.000Z";
+  Write(text, 0, 4, year);
+  Write(text, 5, 2, static_cast<int>(static_cast<unsigned>(date.month())));
+  Write(text, 8, 2, static_cast<int>(static_cast<unsigned>(date.day())));
+  Write(text, 11, 2, static_cast<int>(clock.hours().count()));
+  Write(text, 14, 2, static_cast<int>(clock.minutes().count()));
+  Write(text, 17, 2, static_cast<int>(clock.seconds().count()));
+  Write(text, 20, 3, static_cast<int>(clock.subseconds().count()));
+  return text;
 }
 
 std::optional<Time> ParseRfc3339(std::string_view text) {

@@ -30,11 +30,11 @@ bool IsWorthAnotherTry(const Try& outcome) {
            outcome.error->code == ErrorCode::kUnknown;
   }
   const int status = outcome.response->status;
-  if (status == 408 || status == 429) return true;
-  if (status < 500) return false;
+  if (status == 408) return true;
+  if (status < 500 && status != 429) return false;
   const ApiProblem problem = ReadProblem(*outcome.response);
   if (problem.is_document) return problem.is_retryable && problem.retry_same_key.value_or(true);
-  return status == 500 || (status >= 502 && status <= 504);
+  return status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
 std::optional<std::chrono::seconds> AskedWait(const HttpResponse& response,
@@ -75,7 +75,8 @@ RetryingClient::RetryingClient(Transport& transport, Clock& clock, Random& rando
 
 CallResult RetryingClient::Call(const ApiRequest& request, std::stop_token stop) {
   const Instant end = clock_.Monotonic() + request.budget;
-  const bool is_repeatable = request.method == "GET" || request.key.has_value();
+  const bool is_repeatable =
+      request.method == "GET" || request.method == "PUT" || request.key.has_value();
   CallResult result;
   while (true) {
     const auto left = std::chrono::duration_cast<Milliseconds>(end - clock_.Monotonic());
@@ -109,9 +110,11 @@ HttpRequest RetryingClient::Build(const ApiRequest& request, Milliseconds left) 
   out.method = request.method;
   out.url = JoinUrl(options_.base_url, request.path, request.query);
   out.headers.emplace_back("Accept", "application/json, application/problem+json;q=0.9, */*;q=0.1");
+  if (!options_.token.empty())
+    out.headers.emplace_back("Authorization", "Bearer " + options_.token);
   if (request.key) out.headers.emplace_back("Idempotency-Key", QuoteKey(*request.key));
   if (request.body) {
-    out.headers.emplace_back("Content-Type", "application/json");
+    out.headers.emplace_back("Content-Type", request.content_type);
     out.body = *request.body;
   }
   if (request.prefer_wait.count() > 0) {

@@ -28,8 +28,9 @@ struct ApiRequest {
   std::string method = "GET";
   std::string path;  // Encoded: "/v1/vms".
   std::vector<std::pair<std::string, std::string>> query;
-  std::optional<std::string> body;  // JSON.
-  std::optional<std::string> key;   // Unquoted.
+  std::optional<std::string> body;
+  std::string content_type = "application/json";  // Of the body.
+  std::optional<std::string> key;                 // Unquoted.
   std::chrono::seconds prefer_wait{0};
   Milliseconds budget{};  // For all tries and the waits between them.
 };
@@ -57,6 +58,7 @@ struct CallResult {
 
 struct ClientOptions {
   std::string base_url;  // Of NormaliseBaseUrl().
+  std::string token;     // Sent to base_url and nowhere else; "" for none.
   BackoffLimits backoff;
   Milliseconds attempt{};  // One try, besides what Prefer: wait asks.
   std::chrono::seconds retry_after_max{};
@@ -72,13 +74,13 @@ struct RetryNotice {
 
 // The outcome of one try, as the retry rule sees it.
 struct Try {
-  bool is_repeatable = false;  // A read, or a change that carries a key.
+  bool is_repeatable = false;  // A read, a PUT, or a change that carries a key.
   const Error* error = nullptr;
   const HttpResponse* response = nullptr;  // One of the two is there.
 };
 
-// True for: no connection; a lost answer; 408, 429; 5xx whose problem says `retryable` (and does
-// not say that this key is spent); and 500, 502, 503 and 504 of something that is not our API.
+// True for: no connection; a lost answer; 408; 429 and 5xx whose problem says `retryable` (and does
+// not say that this key is spent); and 429, 500, 502, 503 and 504 of something that is not our API.
 // Never for what is not repeatable, and never for a redirect.
 bool IsWorthAnotherTry(const Try& outcome);
 
@@ -104,6 +106,7 @@ class RetryingClient {
   CallResult Call(const ApiRequest& request, std::stop_token stop);
 
   const std::string& base_url() const { return options_.base_url; }
+  const ClientOptions& options() const { return options_; }
 
  private:
   HttpRequest Build(const ApiRequest& request, Milliseconds left) const;

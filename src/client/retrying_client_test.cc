@@ -59,10 +59,11 @@ TEST(RetryRule, HoldsForEveryOutcome) {
       {200, "{}", false},       {202, "{}", false},       {307, "", false},
       {400, kRetryable, false}, {403, kRetryable, false}, {404, kFinal, false},
       {408, "", true},          {409, kRetryable, false}, {422, kFinal, false},
-      {429, kFinal, true},      {500, kFinal, false},     {500, kRetryable, true},
-      {500, "oops", true},      {501, "oops", false},     {502, "", true},
-      {503, kRetryable, true},  {503, kFinal, false},     {503, "busy", true},
-      {503, kKeySpent, false},  {504, "", true},
+      {429, kFinal, false},     {429, kRetryable, true},  {429, "busy", true},
+      {500, kFinal, false},     {500, kRetryable, true},  {500, "oops", true},
+      {501, "oops", false},     {502, "", true},          {503, kRetryable, true},
+      {503, kFinal, false},     {503, "busy", true},      {503, kKeySpent, false},
+      {504, "", true},
   };
   for (const Row& row : rows) {
     const HttpResponse response = Answer(row.status, row.body);

@@ -225,6 +225,12 @@ class FakeLedger final : public ports::Ledger {
     return Through("Hosts", [&]() -> Result<std::vector<model::Host>> { return hosts; });
   }
   std::vector<model::Host> hosts;
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort&) override {
+    return Through("HostsUsingPort", []() -> Result<std::vector<model::HostId>> {
+      return std::vector<model::HostId>();
+    });
+  }
+  Result<std::int64_t> LiveKeys(const model::ProjectId&) override { return 0; }
   Result<model::Resources> Usage(const model::ProjectId&) override {
     return Through("Usage", [&]() -> Result<model::Resources> { return usage; });
   }
@@ -246,11 +252,16 @@ class FakeLedger final : public ports::Ledger {
   Status PutHost(const model::Host&) override { return {}; }
   Status MarkRegistered(const model::HostId&) override { return {}; }
   Status SetHostState(const model::HostId&, model::HostState) override { return {}; }
+  Status MarkReturned(const model::HostId&) override { return {}; }
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId&,
                                            std::span<const model::VmId>) override {
     return std::vector<model::Vm>();
   }
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId>) override {
+    return std::vector<model::VmId>();
+  }
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId&,
+                                             std::span<const model::VmId>) override {
     return std::vector<model::VmId>();
   }
   Result<int> Observe(std::span<const ports::Observation>) override { return 0; }

@@ -52,6 +52,58 @@ TEST(Record, LostAnywhereDropsEverythingAndTouchesNothingMore) {
   }
 }
 
+TEST(Record, OfProgressRidesWithTheNextAndKeepsItsLines) {
+  ScriptedSaga script(kSteps);
+  WorkerRig rig(script.Make());
+  rig.parts.bounds.record_within = Milliseconds(10);
+  script.On("c", [&](const StepContext&) { rig.clock.Advance(Milliseconds(3)); });
+  const model::OperationId id = rig.Accept();
+  rig.Step();
+  EXPECT_EQ(rig.ledger.Row(id).state, OperationState::kSucceeded);
+  ASSERT_EQ(rig.ledger.Advances().size(), 1u);
+  const auto& lines = rig.ledger.Advances().front().timeline;
+  ASSERT_EQ(lines.size(), 4u) << "the look and three steps";
+  EXPECT_EQ(lines[1].detail, "a");
+  EXPECT_EQ(lines[3].at - lines[1].at, Milliseconds(3)) << "each with its own time";
+}
+
+TEST(Record, OfProgressWaitsNoLongerThanItMay) {
+  ScriptedSaga script(kSteps);
+  WorkerRig rig(script.Make());
+  rig.parts.bounds.record_within = Milliseconds(10);
+  script.On("b", [&](const StepContext&) { rig.clock.Advance(Milliseconds(10)); });
+  rig.Accept();
+  rig.Step();
+  ASSERT_EQ(rig.ledger.Advances().size(), 2u) << "after b, with a, and at the end";
+  EXPECT_EQ(rig.ledger.Advances().front().items.front().step, 2);
+}
+
+TEST(Record, OfAChangeIsWrittenBeforeTheNextStep) {
+  ScriptedSaga script(kSteps);
+  StepResult placed = StepResult::Done();
+  placed.events.emplace_back();
+  script.Run("a", placed);
+  WorkerRig rig(script.Make());
+  rig.parts.bounds.record_within = Milliseconds(10);
+  std::size_t before_b = 0;
+  script.On("b", [&](const StepContext&) { before_b = rig.ledger.Advances().size(); });
+  rig.Accept();
+  rig.Step();
+  EXPECT_EQ(before_b, 1u);
+  EXPECT_EQ(rig.ledger.Advances().size(), 2u);
+}
+
+TEST(Record, OfProgressIsNotForgottenWhenTheNextStepFails) {
+  ScriptedSaga script(kSteps);
+  script.Run("b", Unavailable());
+  WorkerRig rig(script.Make());
+  rig.parts.bounds.record_within = Milliseconds(10);
+  const model::OperationId id = rig.Accept();
+  rig.Step();
+  EXPECT_EQ(rig.ledger.Row(id).items[0].step, 1);
+  EXPECT_EQ(rig.ledger.Row(id).items[0].failures, 1);
+}
+
 TEST(Record, OfAnOutdatedFenceIsLost) {
   ScriptedSaga script(kSteps);
   WorkerRig rig(script.Make());

@@ -24,7 +24,11 @@ std::string_view OutcomeOf(Kind kind) {
 
 OperationRun::OperationRun(const WorkerParts& parts, const Saga& saga, HeldLease& lease,
                            model::Operation& operation)
-    : parts_(parts), saga_(saga), lease_(lease), operation_(operation) {}
+    : parts_(parts),
+      saga_(saga),
+      lease_(lease),
+      operation_(operation),
+      recorded_(parts.clock.Monotonic()) {}
 
 void OperationRun::Run(const std::stop_token& stop) {
   // Every pass moves the cursor or ends; forward, undo and rewinds together stay far below this.
@@ -42,6 +46,7 @@ void OperationRun::Run(const std::stop_token& stop) {
 }
 
 OperationRun::Next OperationRun::Advance(model::Item& item) {
+  seen_.reset();
   if (model::IsEnded(item.phase)) return Next::kStop;
   if (const Next marked = CheckMark(item); marked != Next::kGoOn) return marked;
   if (parts_.ledger.Now() < item.not_before) return Next::kStop;
@@ -132,7 +137,17 @@ OperationRun::Next OperationRun::StepDone(model::Item& item, StepResult result) 
   advance.changes = std::move(result.changes);
   advance.events = std::move(result.events);
   if (saga_.is_marked) advance.unless_marked = item.subject;
+  if (MayRide(item, advance)) return Next::kGoOn;
   return Record(item, before, std::move(advance));
+}
+
+// Nothing relies on the cursor: whoever takes over looks, and every step may run twice. A record
+// that changes nothing else saves that repetition, shows where the work is and costs a commit, so
+// that steps of no time at all share one. What fixes or tells something is written before anything
+// else happens.
+bool OperationRun::MayRide(const model::Item& item, const ports::Advance& advance) const {
+  return !model::IsEnded(item.phase) && advance.changes.empty() && advance.events.empty() &&
+         parts_.clock.Monotonic() - recorded_ < parts_.bounds.record_within;
 }
 
 OperationRun::Next OperationRun::Again(model::Item& item, const StepResult& result) {
@@ -271,6 +286,8 @@ OperationRun::Next OperationRun::Record(model::Item& item, const model::Item& be
     return Declined(item, *outcome);
   }
   notes_.clear();
+  seen_.reset();
+  recorded_ = parts_.clock.Monotonic();
   operation_.state = advance.state;
   operation_.failure = advance.failure;
   if (model::IsFinished(advance.state)) {
@@ -286,6 +303,10 @@ OperationRun::Next OperationRun::Declined(model::Item& item, ports::AdvanceOutco
     case ports::AdvanceOutcome::kLost: break;
     case ports::AdvanceOutcome::kMarked: return Next::kGoOn;  // The next pass sees the mark.
     case ports::AdvanceOutcome::kHeld: Wait(item, parts_.bounds.held_retry); return Next::kStop;
+    case ports::AdvanceOutcome::kPortTaken:
+      return Failed(
+          item, StepResult::Unavailable(
+                    "host_port_taken", "a host port that was asked for is taken, or none is free"));
     case ports::AdvanceOutcome::kNoRoom:
       return Failed(item,
                     StepResult::Unavailable("no_capacity", "the chosen host has no room left"));
@@ -365,13 +386,14 @@ StepResult OperationRun::Try(const model::Item& item,
   const Instant began = parts_.clock.Monotonic();
   if (began >= lease_.deadline()) return {Kind::kFenced, "the lease ran out"};
   StepResult result = call(ContextOf(item));
+  seen_.reset();
   const auto took = std::chrono::duration_cast<Milliseconds>(parts_.clock.Monotonic() - began);
   parts_.observer.StepTried(operation_.kind, step, OutcomeOf(result.kind), took);
   return result;
 }
 
 StepContext OperationRun::ContextOf(const model::Item& item) {
-  return StepContext{operation_, item, lease_, parts_.ledger.Now()};
+  return StepContext{operation_, item, lease_, parts_.ledger.Now(), seen_};
 }
 
 bool OperationRun::IsSettled(const model::Item& item) {

@@ -2,6 +2,7 @@
 // leases.
 #pragma once
 
+#include <any>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -52,6 +53,8 @@ class OperationRun {
   // ledger declines (marked, held, no room) the item is put back to `before`, and the note of what
   // was to be recorded is dropped.
   Next Record(model::Item& item, const model::Item& before, ports::Advance advance);
+  // True when this record, of a step that is done, may ride with the next one.
+  bool MayRide(const model::Item& item, const ports::Advance& advance) const;
   Next Declined(model::Item& item, ports::AdvanceOutcome outcome);
   // Gives the lease back until the first waiting item may go on.
   void Release();
@@ -77,6 +80,8 @@ class OperationRun {
   // Steps of the current item below this were done before and are done again, since a look found
   // less than was recorded: that they succeed says nothing of the step that failed.
   int redo_until_ = 0;
+  std::any seen_;              // See StepContext.
+  Instant recorded_;           // When the ledger last heard of us.
   bool is_unsettled_ = false;  // Something waits for an earlier call to return.
   bool has_ended_ = false;
 };

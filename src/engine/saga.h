@@ -5,6 +5,7 @@
 // state of the world.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct StepContext {
   const model::Item& item;
   const HeldLease& lease;  // Its fence and deadline stand beside every effect.
   Time now;                // The ledger's.
+  // What a saga's function has read and the next one would read again: `is_marked` and what it lets
+  // through are one moment. Empty at first, and again after every try and every record.
+  std::any& seen;
 };
 
 // How one try of a step (or of its undo) ended.
@@ -36,8 +40,8 @@ struct StepResult {
     kUnknown,      // It may have happened: look before anything else.
     kRefused,      // Nothing happened, and trying again is useless: undo and fail.
     kFenced,       // The lease is lost: drop everything.
-    kRewind,  // Undo or delete only: something is there again; start over from the first step of
-              // that direction.
+    kRewind,       // Start over from the first step of this direction: something that was undone or
+                   // deleted is there again, or what the steps before stood on is lost.
   };
 
   Kind kind = Kind::kDone;

@@ -21,6 +21,8 @@ struct WorkerBounds {
   Milliseconds settle{};   // Between an undo and the next attempt.
   int step_failures = 0;   // Proven failures of a step before it is undone.
   int stuck_failures = 0;  // Failures of an undo, or looks without answer, before a person is told.
+  // A record that tells of progress alone may ride with the next one for so long.
+  Milliseconds record_within{};
 };
 
 // What all workers of a process share. All of it outlives them.

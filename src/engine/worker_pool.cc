@@ -107,15 +107,6 @@ Instant WorkerPool::TakeDue() {
   const int free = FreeWorkers();
   if (free == 0) return poll;  // A worker that becomes free notifies.
 
-  const Result<std::optional<Time>> due = parts_.ledger.NextDue();
-  if (!due) {
-    parts_.logger.Warning("next_due_failed", {{"cause", due.error().detail}});
-    return poll;
-  }
-  if (!due->has_value()) return poll;
-  const Milliseconds wait = **due - parts_.ledger.Now();
-  if (wait > Milliseconds(0)) return std::min(poll, now + wait);
-
   Result<std::vector<model::Operation>> taken =
       parts_.ledger.TakeDue(parts_.replica, parts_.leases.ttl(), bounds_.settle, free);
   if (!taken) {
@@ -123,8 +114,18 @@ Instant WorkerPool::TakeDue() {
     return poll;
   }
   const bool is_more = static_cast<int>(taken->size()) == free;
+  const bool is_any = !taken->empty();
   for (model::Operation& operation : *taken) HandOver(std::move(operation), now);
-  return is_more ? now : poll;
+  if (is_any) return is_more ? now : poll;
+
+  const Result<std::optional<Time>> due = parts_.ledger.NextDue();
+  if (!due) {
+    parts_.logger.Warning("next_due_failed", {{"cause", due.error().detail}});
+    return poll;
+  }
+  if (!due->has_value()) return poll;
+  const Milliseconds wait = **due - parts_.ledger.Now();
+  return wait > Milliseconds(0) ? std::min(poll, now + wait) : now;
 }
 
 }  // namespace vmonce::engine

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
 #include <utility>
@@ -23,6 +24,8 @@ constexpr std::size_t kMaxDrained = 8 * 1024 * 1024;
 constexpr std::size_t kMaxRequestId = 64;
 // Encrypted at once: four records of TLS. More would hold a large answer twice.
 constexpr std::size_t kEncryptedAtOnce = 64 * 1024;
+// A client whose bytes are always there already lets the others have their turn after so many.
+constexpr int kReadsInARow = 8;
 
 bool IsPlainRequestId(std::string_view id) {
   const auto is_plain = [](char c) {
@@ -191,6 +194,7 @@ Task<bool> Connection::ServeOne() {
 
 Task<Connection::Read> Connection::ReadRequest() {
   parser_.Reset();
+  plan_.reset();
   if (request_number_ > 0) Enter(input_.empty() ? Phase::kIdle : Phase::kHeader);
   if (input_.empty()) input_.Shrink();
   for (;;) {
@@ -232,14 +236,16 @@ std::optional<Connection::Read> Connection::ParseInput() {
 
 std::optional<Connection::Read> Connection::BeginBody() {
   Enter(Phase::kBody);
-  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
-  Dispatcher::Plan plan = state_.dispatcher.Decide(parser_.request(), Arrival());
-  if (plan.refusal) {
+  parser_.request().remote_address = remote_address_;
+  // What is refused anyhow needs no body, and takes no room that others need for theirs.
+  plan_ = state_.dispatcher.Decide(parser_.request(), Arrival());
+  if (plan_->answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
     AppendResponse(std::move(*answer_), false);
     return Read::kRefused;
   }
+  if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
   output_ += "HTTP/1.1 100 Continue\r\n\r\n";
   return std::nullopt;
 }
@@ -277,15 +283,21 @@ Task<std::size_t> Connection::ReadDecrypted() {
   }
 }
 
-// Waits first and reads then, so that who waits holds no buffer.
+// Who waits holds no buffer: what is read is used before anybody else reads.
 Task<std::size_t> Connection::ReadWire() {
   for (;;) {
     IoError error;
+    if (++reads_in_a_row_ > kReadsInARow) {
+      reads_in_a_row_ = 0;
+      auto turn = Into(error);
+      co_await asio::post(state_.loop->context(), turn);
+    }
     const std::size_t count = socket_.read_some(asio::buffer(state_.scratch), error);
     if (!error && !aborted_) co_return count;
     if (aborted_ || error != asio::error::would_block) co_return 0;
     auto token = Into(error);
     co_await socket_.async_wait(Socket::wait_read, token);
+    reads_in_a_row_ = 0;
     if (error || aborted_ || timed_out_) co_return 0;
   }
 }
@@ -301,10 +313,11 @@ void Connection::StartRequest() {
   started_ = state_.context.clock.Monotonic();
   ++request_number_;
   answer_.reset();
-  Dispatcher::Plan plan = state_.dispatcher.Decide(request, Arrival());
+  Dispatcher::Plan plan = plan_ ? std::move(*plan_) : state_.dispatcher.Decide(request, Arrival());
+  plan_.reset();
   route_label_ = plan.route_label;
-  if (plan.refusal) {
-    answer_ = std::move(plan.refusal);
+  if (plan.answer) {
+    answer_ = std::move(plan.answer);
     return;
   }
   Responder responder(state_.loop, Exchange{id_, request_number_});

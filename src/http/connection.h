@@ -158,6 +158,7 @@ class Connection final {
   Instant deadline_ = kNever;
   bool timed_out_ = false;
   bool aborted_ = false;
+  int reads_in_a_row_ = 0;
 
   InputBuffer input_;
   RequestParser parser_;
@@ -170,6 +171,8 @@ class Connection final {
   bool is_head_ = false;
   Instant started_{};
   std::size_t held_body_bytes_ = 0;
+  // Decided when the header was whole and the body was not; else when all is there.
+  std::optional<Dispatcher::Plan> plan_;
   std::optional<Response> answer_;
   // Waits for the answer; never expires.
   Timer answer_signal_;

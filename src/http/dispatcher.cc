@@ -55,7 +55,7 @@ Dispatcher::Plan Dispatcher::Decide(Request& request, const Arrival& arrival) co
   if (!request.host.empty() || request.headers.Count("host") > 0) {
     const std::string_view header = request.headers.Find("host").value_or(request.host);
     if (!Serves(request.host, arrival) || !Serves(header, arrival)) {
-      plan.refusal = ToResponse(HostNotAllowed());
+      plan.answer = ToResponse(HostNotAllowed());
       return plan;
     }
   }
@@ -63,19 +63,25 @@ Dispatcher::Plan Dispatcher::Decide(Request& request, const Arrival& arrival) co
       request.headers.All("origin"),
       [&](std::string_view origin) { return !Serves(OriginAuthority(origin), arrival); });
   if (has_foreign_origin && !IsSafe(request.method)) {
-    plan.refusal = ToResponse(OriginNotAllowed());
+    plan.answer = ToResponse(OriginNotAllowed());
+    return plan;
+  }
+  if (request.method == "OPTIONS" && (request.path == "*" || !match.allow.empty())) {
+    plan.answer = Response{204, {}, {}};
+    if (!match.allow.empty()) plan.answer->headers.Add("Allow", match.allow);
     return plan;
   }
   if (match.route == nullptr && match.allow.empty()) {
-    plan.refusal = ToResponse(RouteNotFound());
+    plan.answer = ToResponse(RouteNotFound());
     return plan;
   }
   if (match.route == nullptr) {
-    plan.refusal = ToResponse(MethodNotAllowed(match.allow));
-    plan.refusal->headers.Add("Allow", match.allow);
+    plan.answer = ToResponse(MethodNotAllowed(match.allow));
+    plan.answer->headers.Add("Allow", match.allow);
     return plan;
   }
   plan.route = match.route;
+  if (plan.route->admit && !request.principal) plan.answer = plan.route->admit(request);
   return plan;
 }
 

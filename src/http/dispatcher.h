@@ -32,11 +32,12 @@ class Dispatcher final {
              Logger& logger);
 
   struct Plan {
-    // Null when refused.
+    // Null when there is an answer already.
     const Route* route = nullptr;
     // The template, or kUnmatchedRoute. Valid as long as the dispatcher.
     std::string_view route_label = kUnmatchedRoute;
-    std::optional<Response> refusal;
+    // A refusal, or the answer to OPTIONS.
+    std::optional<Response> answer;
   };
   // Where the request came in. It is served under two more names than the allowed ones, since a
   // page of an attacker's name can carry neither (host.h): the address that was connected to, which
@@ -48,8 +49,10 @@ class Dispatcher final {
     // Null when it came in clear.
     const TlsContext* tls = nullptr;
   };
-  // Decides by the header alone, and fills request.path_params: wrong host, foreign origin on a
-  // method that changes something, no such route, no such method.
+  // Decides by the header alone, and fills request.path_params and request.principal: wrong host,
+  // foreign origin on a method that changes something, no such route, no such method, not admitted;
+  // and what OPTIONS asks. No answer tells a browser that a page of another origin may do more
+  // (CORS).
   Plan Decide(Request& request, const Arrival& arrival) const;
 
   // Runs or queues the handler of `route`. What it throws is logged and answered with 500.

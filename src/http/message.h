@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,6 +68,9 @@ struct Request {
   std::string remote_address;
   // Filled by the router, decoded.
   std::vector<NamedValue> path_params;
+  // Who asks, as the route's `admit` found out and its handler reads it back; null where nobody
+  // asked. What it points to is shared with everybody who asks as the same one.
+  std::shared_ptr<const void> principal;
   // What X-Request-Id of the answer says: the client's own if it sent a plain one, else one made
   // here.
   std::string request_id;

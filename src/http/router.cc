@@ -56,7 +56,7 @@ const Node* Descend(const Node& node, std::span<const std::string_view> segments
 }
 
 std::string AllowList(const std::vector<const Route*>& routes) {
-  std::set<std::string> methods;
+  std::set<std::string> methods{"OPTIONS"};
   for (const Route* route : routes) {
     methods.insert(route->method);
     if (route->method == "GET") methods.insert("HEAD");
@@ -86,7 +86,8 @@ Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
 void Router::Add(std::string method, std::string path_template, HandlerMode mode, Handler handler) {
-  Add(Route{std::move(method), std::move(path_template), mode, std::move(handler), nullptr});
+  Add(Route{std::move(method), std::move(path_template), mode, std::move(handler), nullptr,
+            nullptr});
 }
 
 void Router::Add(Route route) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ struct Route {
   Handler handler;
   // Where only some requests of a route block: decides instead of `mode`, on the io thread.
   std::function<HandlerMode(const Request&)> mode_of;
+  // Whether this request may be served at all, by its header alone: before its body is taken, on
+  // the io thread, and never again once it has set request.principal. A response is the refusal.
+  // Empty: anybody may.
+  std::function<std::optional<Response>(Request&)> admit;
 };
 
 // Filled before it serves, then only read: no locks.
@@ -41,7 +46,8 @@ class Router {
   struct Match {
     // Null when nothing serves the path (then `allow` is empty) or not by that method.
     const Route* route = nullptr;
-    // "GET, HEAD, POST": what the path serves.
+    // "GET, HEAD, OPTIONS, POST": what the path serves. OPTIONS itself has no route: a dispatcher
+    // answers it from this.
     std::string allow;
   };
   // Fills request.path_params. A literal goes before a parameter. A parameter never matches an

@@ -52,13 +52,13 @@ TEST_F(RouterTest, PrefersALiteralAndComesBackFromADeadEnd) {
 
 TEST_F(RouterTest, ServesHeadByGet) {
   EXPECT_EQ(Find("HEAD", "/v1/vms"), "GET /v1/vms");
-  EXPECT_EQ(Find("HEAD", "/only/patch"), "405 PATCH");
+  EXPECT_EQ(Find("HEAD", "/only/patch"), "405 OPTIONS, PATCH");
 }
 
 TEST_F(RouterTest, NamesTheMethodsOfAPathThatServesOthers) {
-  EXPECT_EQ(Find("PUT", "/v1/vms"), "405 GET, HEAD, POST");
-  EXPECT_EQ(Find("POST", "/v1/vms/1"), "405 DELETE, GET, HEAD");
-  EXPECT_EQ(Find("get", "/v1/vms"), "405 GET, HEAD, POST");
+  EXPECT_EQ(Find("PUT", "/v1/vms"), "405 GET, HEAD, OPTIONS, POST");
+  EXPECT_EQ(Find("POST", "/v1/vms/1"), "405 DELETE, GET, HEAD, OPTIONS");
+  EXPECT_EQ(Find("get", "/v1/vms"), "405 GET, HEAD, OPTIONS, POST");
 }
 
 TEST_F(RouterTest, MatchesNoLookAlikePath) {

@@ -162,9 +162,29 @@ TEST_F(ServerTest, RefusesUnknownPathsAndMethods) {
   EXPECT_EQ(client.Ask("GET", "//hello").status, 404);
   const Response wrong = client.Ask("DELETE", "/hello");
   EXPECT_EQ(wrong.status, 405);
-  EXPECT_EQ(wrong.headers.Find("allow"), "GET, HEAD");
+  EXPECT_EQ(wrong.headers.Find("allow"), "GET, HEAD, OPTIONS");
   EXPECT_EQ(Code(wrong), "method_not_allowed");
   EXPECT_EQ(wrong.headers.Find("content-type"), "application/problem+json");
+}
+
+TEST_F(ServerTest, TellsWhatAPathServes) {
+  Start();
+  RawClient client(server_->port());
+  const Response echo = client.Ask("OPTIONS", "/echo");
+  EXPECT_EQ(echo.status, 204);
+  EXPECT_EQ(echo.headers.Find("allow"), "OPTIONS, POST");
+  EXPECT_EQ(echo.headers.Find("content-length"), std::nullopt);
+  EXPECT_EQ(client.Ask("OPTIONS", "*").status, 204);
+  EXPECT_EQ(client.Ask("OPTIONS", "/nowhere").status, 404);
+  EXPECT_EQ(client.Ask("GET", "*").status, 404);
+  // A page of another origin asks its browser to ask this; the browser finds no permission.
+  client.Send(
+      "OPTIONS /echo HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n"
+      "Access-Control-Request-Method: POST\r\n\r\n");
+  const Response preflight = client.Receive();
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_EQ(preflight.headers.Find("access-control-allow-origin"), std::nullopt);
+  EXPECT_EQ(client.Ask("GET", "/hello").status, 200);
 }
 
 TEST_F(ServerTest, RefusesForeignHosts) {

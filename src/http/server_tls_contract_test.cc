@@ -240,6 +240,25 @@ TEST_F(ServerTls, RefusesAnEndlessBodyAndALongHeader) {
   EXPECT_EQ(header.Receive().status, 431);
 }
 
+// A client that always has more to say is not served alone.
+TEST_F(ServerTls, ServesOthersBesideAClientThatNeverPauses) {
+  StartTls();
+  std::atomic<bool> is_asked = false;
+  const auto greedy = threads_->Spawn("greedy", [&](const std::stop_token& stop) {
+    TlsClient client = Connect();
+    std::string many;
+    for (int i = 0; i < 200; ++i) many += "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    while (!stop.stop_requested() && client.Send(many)) {
+      is_asked = true;
+      for (int i = 0; i < 200; ++i) EXPECT_EQ(client.Receive().status, 200);
+    }
+  });
+  ASSERT_TRUE(Await([&] { return is_asked.load(); }));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Connect().Ask("GET", "/hello").status, 200);
+  greedy->RequestStop();
+  greedy->Join();
+}
+
 TEST_F(ServerTls, StopsGracefully) {
   StartTls();
   TlsClient idle = Connect();

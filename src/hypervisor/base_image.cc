@@ -34,7 +34,7 @@ Status CheckFile(const std::string& path, const std::string& format) {
   }
   const Error error = ErrnoError(errno, fmt::format("image {}", path));
   const bool is_absent = error.code == ErrorCode::kNotFound;
-  return Fail(is_absent ? ErrorCode::kRefused : ErrorCode::kUnavailable, error.detail);
+  return Fail(is_absent ? ErrorCode::kNotFound : ErrorCode::kUnavailable, error.detail);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(BaseImage, AsksTheRealTool) {
 
 TEST(BaseImage, RefusesWhatIsNotThereOrNoFile) {
   const TempDir directory;
-  EXPECT_EQ(InspectBaseImage(directory.File("none"), "raw").error().code, ErrorCode::kRefused);
+  EXPECT_EQ(InspectBaseImage(directory.File("none"), "raw").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(InspectBaseImage(directory.path(), "raw").error().code, ErrorCode::kRefused);
   EXPECT_EQ(InspectBaseImage("relative", "raw").error().code, ErrorCode::kRefused);
   EXPECT_EQ(InspectBaseImage(directory.File("none"), "vmdk").error().code, ErrorCode::kRefused);

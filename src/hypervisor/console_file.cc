@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/unique_fd.h"
-#include "model/limits.h"
 
 namespace vmonce::hypervisor {
 
@@ -42,16 +41,18 @@ Result<ports::ConsoleChunk> ReadConsoleFile(const std::string& path, std::int64_
   return chunk;
 }
 
-void TrimConsoleFile(const std::string& path) {
-  constexpr auto kMost = static_cast<off_t>(model::limits::kConsoleFileBytes);
+Status TrimConsoleFile(const std::string& path, std::int64_t most) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   struct stat status{};
-  if (!file.IsOpen() || fstat(file.get(), &status) != 0) return;
+  if (!file.IsOpen() || fstat(file.get(), &status) != 0) {
+    return errno == ENOENT ? Status() : std::unexpected(ErrnoError(errno, path));
+  }
   // st_blocks are of 512 bytes, holes not among them.
-  if (status.st_blocks * 512 <= kMost || status.st_size <= kMost) return;
+  if (status.st_blocks * 512 <= most || status.st_size <= most) return {};
   // Whole blocks: the rest of a block would stay, as zeros that look like output.
-  const off_t dropped = (status.st_size - kMost / 2) / status.st_blksize * status.st_blksize;
-  (void)fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, dropped);
+  const off_t dropped = (status.st_size - most / 2) / status.st_blksize * status.st_blksize;
+  if (fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, dropped) == 0) return {};
+  return std::unexpected(ErrnoError(errno, path));
 }
 
 }  // namespace vmonce::hypervisor

@@ -13,10 +13,10 @@ namespace vmonce::hypervisor {
 Result<ports::ConsoleChunk> ReadConsoleFile(const std::string& path, std::int64_t offset,
                                             std::size_t most);
 
-// Gives the space of the oldest output back when the file holds more than
-// limits::kConsoleFileBytes: a guest must not fill the host's disk. Offsets stay what they are.
-// Does nothing where the file system cannot do that, or the file is not there.
-void TrimConsoleFile(const std::string& path);
+// Gives the space of the oldest output back when the file holds more than `most` bytes, and keeps
+// the newest half of that: a guest must not fill the host's disk. Offsets stay what they are. A
+// file that is not there is ok. kRefused: the file system cannot do that.
+Status TrimConsoleFile(const std::string& path, std::int64_t most);
 
 // The range that a read of `most` bytes at `offset` (negative: from the end) covers. Pure.
 struct ConsoleRange {

@@ -49,7 +49,7 @@ TEST(ConsoleFile, DropsTheOldestOutputOfAGuestThatTalksTooMuchAndKeepsOffsets) {
   std::string output(model::limits::kConsoleFileBytes + 100'000, 'x');
   output += "the end";
   ASSERT_TRUE(WriteFileAtomically(path, output, 0600));
-  TrimConsoleFile(path);
+  ASSERT_TRUE(TrimConsoleFile(path, model::limits::kConsoleFileBytes));
   struct stat status{};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   ASSERT_EQ(static_cast<std::size_t>(status.st_size), output.size());

@@ -32,11 +32,12 @@ class Disks {
   // not.
   virtual std::string PathOf(const std::string& name) const = 0;
   virtual std::string ConsolePathOf(const std::string& domain) const = 0;
+  // Where the hypervisor finds a kernel or initrd that stands at `path` on this machine; brought
+  // there first where it cannot be seen from there. kRefused: it is not here.
+  virtual Result<std::string> PathOfKernel(const std::string& path, const Permit& permit);
   virtual Result<ports::ConsoleChunk> ReadConsole(const std::string& domain, std::int64_t offset,
                                                   std::size_t most) = 0;
   virtual Status DeleteConsole(const std::string& domain) = 0;
-  // Keeps consoles from filling the disk, where nobody else does.
-  virtual void TrimConsoles() {}
 
   virtual Result<std::int64_t> CapacityGib() = 0;
 };

@@ -18,8 +18,10 @@ std::string_view ToString(DomainType type);  // "kvm", "tcg", "test".
 // Where the order's parts stand on the host.
 struct DomainPlaces {
   DomainType type = DomainType::kTcg;
-  std::string disk_path;     // The overlay, a qcow2; empty when the order has no disk.
-  std::string seed_path;     // The NoCloud image.
+  std::string disk_path;    // The overlay, a qcow2; empty when the order has no disk.
+  std::string seed_path;    // The NoCloud image.
+  std::string kernel_path;  // Of an image that is one.
+  std::string initrd_path;
   std::string console_path;  // The serial console is appended to this file.
 };
 
@@ -35,6 +37,8 @@ struct ParsedDomain {
   model::VmId id;
   std::string name;
   std::optional<model::Label> label;  // Absent when there is none, or none that is well-formed.
+  // Some interface is in a named network or on a bridge: its host may know its address.
+  bool has_visible_addresses = false;
 };
 
 // Absent: no domain XML with a name and a UUID. Anybody may have written it: a malformed label, or

@@ -37,7 +37,11 @@ ports::DomainOrder Order() {
 }
 
 DomainPlaces Places() {
-  return {.disk_path = "/disks/d", .seed_path = "/disks/s", .console_path = "/consoles/c.log"};
+  return {.disk_path = "/disks/d",
+          .seed_path = "/disks/s",
+          .kernel_path = "/boot/vm<linuz>",
+          .initrd_path = "/boot/initrd.gz",
+          .console_path = "/consoles/c.log"};
 }
 
 std::string Xml(const ports::DomainOrder& order, const DomainPlaces& places) {
@@ -95,6 +99,46 @@ TEST(DomainXml, StatesEveryFormatSoThatNoneIsProbed) {
   const std::string xml = Xml(Order(), Places());
   EXPECT_THAT(xml, HasSubstr("<driver name='qemu' type='qcow2' discard='unmap'/>"));
   EXPECT_THAT(xml, HasSubstr("<driver name='qemu' type='raw'/>"));
+}
+
+TEST(DomainXml, SaysForwardsAsQemusOwnArgument) {
+  auto order = Order();
+  EXPECT_THAT(Xml(order, Places()), HasSubstr("<interface type='user'>"));
+  EXPECT_THAT(Xml(order, Places()), Not(HasSubstr("qemu:")));
+  order.forwards = {{.guest_port = 22, .host_port = 20'022, .host_address = "127.0.0.1"},
+                    {.guest_port = 53,
+                     .protocol = model::Protocol::kUdp,
+                     .host_port = 20'053,
+                     .host_address = "0.0.0.0"}};
+  const std::string xml = Xml(order, Places());
+  ASSERT_NE(ParseXml(xml), nullptr);
+  EXPECT_THAT(xml, Not(HasSubstr("<interface")));
+  EXPECT_THAT(xml, HasSubstr("<qemu:arg value='user,id=vmonce0,hostfwd=tcp:127.0.0.1:20022-:22,"
+                             "hostfwd=udp:0.0.0.0:20053-:53'/>"));
+  EXPECT_THAT(xml, HasSubstr("mac=52:54:00:00:00:aa"));
+  // libvirt's test driver has no QEMU to give arguments to.
+  DomainPlaces test = Places();
+  test.type = DomainType::kTest;
+  EXPECT_THAT(Xml(order, test), HasSubstr("<interface type='user'>"));
+}
+
+TEST(DomainXml, AttachesToANetworkOrABridge) {
+  auto order = Order();
+  order.spec.network = "lan";
+  EXPECT_THAT(Xml(order, Places()), HasSubstr("<interface type='network'><mac"));
+  EXPECT_THAT(Xml(order, Places()), HasSubstr("<source network='lan'/>"));
+  order.spec.network = "bridge:br0";
+  EXPECT_THAT(Xml(order, Places()), HasSubstr("<interface type='bridge'><mac"));
+  EXPECT_THAT(Xml(order, Places()), HasSubstr("<source bridge='br0'/>"));
+}
+
+TEST(DomainXml, SaysWhetherAHostCanKnowAddresses) {
+  auto order = Order();
+  EXPECT_FALSE(ParseDomain(Xml(order, Places()))->has_visible_addresses);
+  order.spec.network = "lan";
+  EXPECT_TRUE(ParseDomain(Xml(order, Places()))->has_visible_addresses);
+  order.spec.network = "bridge:br0";
+  EXPECT_TRUE(ParseDomain(Xml(order, Places()))->has_visible_addresses);
 }
 
 TEST(DomainXml, LeavesOutTheDiskOfAnImageWithoutOne) {

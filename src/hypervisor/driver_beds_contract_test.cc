@@ -68,16 +68,19 @@ model::Image SimulatedBed::Image() {
   return {.name = "made-up", .disk_path = "/images/base.qcow2", .disk_format = "qcow2"};
 }
 
-std::unique_ptr<HostThreads> LibvirtBed::NewDriverOf(const std::string& uri) {
+std::unique_ptr<HostThreads> LibvirtBed::NewDriverOf(const std::string& uri,
+                                                     const std::string& pool_path) {
   uri_ = uri;
-  auto made =
-      NewHypervisor({.id = TestMarker().host, .uri = uri}, *clock_, *threads_, *random_, *logger_);
+  auto made = NewHypervisor({.id = TestMarker().host, .uri = uri, .pool_path = pool_path}, *clock_,
+                            *threads_, *random_, *logger_);
   CHECK_MSG(made.has_value(), made ? "" : made.error().detail);
   return *std::move(made);
 }
 
 virConnectPtr LibvirtBed::connection() {
-  if (connection_ == nullptr) connection_.reset(virConnectOpen(uri_.c_str()));
+  if (connection_ == nullptr || virConnectIsAlive(connection_.get()) != 1) {
+    connection_.reset(virConnectOpen(uri_.c_str()));
+  }
   CHECK(connection_ != nullptr);
   return connection_.get();
 }
@@ -143,6 +146,25 @@ std::unique_ptr<ports::Hypervisor> EmbeddedBed::NewDriver() {
 model::Image EmbeddedBed::Image() {
   model::Image image = GuestImage();
   image.disk_path = base_path();
+  image.disk_format = "qcow2";
+  return image;
+}
+
+DaemonBed::DaemonBed() : LibvirtBed(false) {
+  Run({"qemu-img", "create", "-q", "-f", "qcow2", daemon_.PoolPath() + "/base.qcow2", "64M"});
+}
+
+std::unique_ptr<ports::Hypervisor> DaemonBed::NewDriver() {
+  return NewDriverOf(daemon_.LocalUri(), daemon_.PoolPath());
+}
+
+std::unique_ptr<ports::Hypervisor> RemoteBed::NewDriver() {
+  return NewDriverOf(daemon_.RemoteUri(), daemon_.PoolPath());
+}
+
+model::Image DaemonBed::Image() {
+  model::Image image = GuestImage();
+  image.disk_path = daemon_.PoolPath() + "/base.qcow2";
   image.disk_format = "qcow2";
   return image;
 }

@@ -13,6 +13,7 @@
 #include "hypervisor/fault_plan.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/libvirt_handles.h"
+#include "hypervisor/private_libvirtd.h"
 #include "hypervisor/simulated_host.h"
 #include "ports/hypervisor.h"
 
@@ -76,11 +77,14 @@ class LibvirtBed : public Bed {
   bool IsThere(const model::VmId& id, const std::string& name) override;
   void Remove(const model::VmId& id) override;
 
+  // Opened at the first use: an embedded host's settings are written by its first driver. Anew
+  // after its daemon has died.
+  virConnectPtr connection();
+
  protected:
   explicit LibvirtBed(bool is_test) : is_test_(is_test) {}
-  std::unique_ptr<HostThreads> NewDriverOf(const std::string& uri);
-  // Opened at the first use: an embedded host's settings are written by its first driver.
-  virConnectPtr connection();
+  std::unique_ptr<HostThreads> NewDriverOf(const std::string& uri,
+                                           const std::string& pool_path = "");
 
   std::string uri_;
 
@@ -122,6 +126,25 @@ class EmbeddedBed final : public LibvirtBed {
 
  private:
   TempDir root_;
+};
+
+// A daemon, reached as one of this machine.
+class DaemonBed : public LibvirtBed {
+ public:
+  DaemonBed();
+  std::unique_ptr<ports::Hypervisor> NewDriver() override;
+  model::Image Image() override;
+
+  PrivateLibvirtd& daemon() { return daemon_; }
+
+ protected:
+  PrivateLibvirtd daemon_;
+};
+
+// The same as another machine's: what only that machine has is not to be had as a file.
+class RemoteBed final : public DaemonBed {
+ public:
+  std::unique_ptr<ports::Hypervisor> NewDriver() override;
 };
 
 // The guest that packaging/guest/build makes, without a disk. Fails the test, and says how to make

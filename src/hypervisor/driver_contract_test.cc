@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "hypervisor/driver_contract_beds.h"
+#include "hypervisor/driver_contract_suite.h"
 
 namespace vmonce::hypervisor {
 namespace {
@@ -15,168 +15,7 @@ namespace {
 using model::Observed;
 using model::VmId;
 
-template <typename BedType>
-class DriverContract : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (bed_ == nullptr) bed_ = std::make_unique<BedType>();
-  }
-
-  void SetUp() override {
-    if (bed_->driver == nullptr) Open();
-    driver_ = bed_->driver.get();
-  }
-
-  void TearDown() override {
-    for (const VmId& vm : made_) bed_->Remove(vm);
-    for (const VmId& vm : made_) {
-      EXPECT_TRUE(driver_->DeleteDisk(vm, Guard(kLast)));
-      EXPECT_TRUE(driver_->DeleteSeed(vm, Guard(kLast)));
-    }
-  }
-
-  // As a service that starts again, unconnected.
-  void Restart() {
-    bed_->driver.reset();  // An embedded root has one driver at a time.
-    bed_->driver = bed_->NewDriver();
-    driver_ = bed_->driver.get();
-  }
-
-  void Open() {
-    Restart();
-    auto facts = driver_->Connect(TestMarker(), ports::MarkerPolicy::kWriteIfNone);
-    ASSERT_TRUE(facts) << facts.error().detail;
-  }
-
-  VmId NewVm() {
-    const VmId vm{NewUuidV7(bed_->clock(), bed_->random())};
-    made_.push_back(vm);
-    return vm;
-  }
-
-  static model::Label LabelOf(const model::LedgerId& ledger) {
-    return {.ledger = ledger,
-            .host = TestMarker().host,
-            .project = {"default"},
-            .key_hash = std::string(64, 'a'),
-            .fingerprint = std::string(64, 'b'),
-            .operation = {*ParseUuid("01900000-0000-7000-8000-000000000001")},
-            .index = 2,
-            .fence = {1},
-            .sequence = 7};
-  }
-
-  ports::DiskOrder Disk(const VmId& vm) {
-    const model::Image image = bed_->Image();
-    return {.vm = vm,
-            .name = model::DiskName(TestMarker().ledger, vm),
-            .base_path = image.disk_path,
-            .base_format = image.disk_format};
-  }
-
-  ports::SeedOrder Seed(const VmId& vm) {
-    return {.vm = vm,
-            .name = model::SeedName(TestMarker().ledger, vm),
-            .instance_id = ToString(vm),
-            .hostname = "guest-one",
-            .ssh_keys = {"ssh-ed25519 AAAA one@example"},
-            .user_data = "#cloud-config\n# marked user data\n"};
-  }
-
-  ports::DomainOrder Domain(const VmId& vm) {
-    return {.vm = vm,
-            .name = model::DomainName(TestMarker().ledger, vm),
-            .label = LabelOf(TestMarker().ledger),
-            .spec = {.image = bed_->Image(), .memory_mib = 128, .hostname = "guest-one"},
-            .mac = model::MacAddress(vm),
-            .disk_name = model::DiskName(TestMarker().ledger, vm),
-            .seed_name = model::SeedName(TestMarker().ledger, vm)};
-  }
-
-  ports::EffectGuard Guard(std::int64_t fence) { return {.fence = {fence}}; }
-  ports::EffectGuard TooLate() {
-    return {.fence = {kLast}, .deadline = bed_->clock().Monotonic() - Milliseconds(1)};
-  }
-
-  // Everything up to a defined machine.
-  void Make(const VmId& vm, std::int64_t fence) {
-    const Status disk = driver_->CreateDisk(Disk(vm), Guard(fence));
-    ASSERT_TRUE(disk) << disk.error().detail;
-    const Status seed = driver_->CreateSeed(Seed(vm), Guard(fence));
-    ASSERT_TRUE(seed) << seed.error().detail;
-    const Status defined = driver_->Define(Domain(vm), Guard(fence));
-    ASSERT_TRUE(defined) << defined.error().detail;
-  }
-
-  void Start(const VmId& vm, std::int64_t fence) {
-    const Status started = driver_->Start(vm, Guard(fence));
-    ASSERT_TRUE(started) << started.error().detail;
-  }
-
-  std::optional<ports::DomainSighting> Look(const VmId& vm) {
-    auto seen = driver_->Look(vm);
-    EXPECT_TRUE(seen) << seen.error().detail;
-    return seen ? *seen : std::nullopt;
-  }
-
-  std::vector<std::string> VolumesOf(const VmId& vm) {
-    auto all = driver_->ListVolumes();
-    EXPECT_TRUE(all) << all.error().detail;
-    std::vector<std::string> names;
-    for (const auto& volume : all ? *all : std::vector<ports::VolumeSighting>()) {
-      if (volume.vm == vm) names.push_back(volume.name);
-    }
-    std::ranges::sort(names);
-    return names;
-  }
-
-  int TimesListed(const VmId& vm) {
-    auto all = driver_->List();
-    EXPECT_TRUE(all) << all.error().detail;
-    if (!all) return -1;
-    return static_cast<int>(
-        std::ranges::count_if(*all, [&](const auto& domain) { return domain.id == vm; }));
-  }
-
-  struct NamedEffect {
-    const char* name;
-    std::function<Status(const ports::EffectGuard&)> run;
-  };
-  // Every effect there is, on this VM.
-  std::vector<NamedEffect> Effects(const VmId& vm) {
-    auto& driver = *driver_;
-    return {
-        {"create_disk", [&, vm](const auto& g) { return driver.CreateDisk(Disk(vm), g); }},
-        {"create_seed", [&, vm](const auto& g) { return driver.CreateSeed(Seed(vm), g); }},
-        {"define", [&, vm](const auto& g) { return driver.Define(Domain(vm), g); }},
-        {"stamp_fence", [&, vm](const auto& g) { return driver.StampFence(vm, g); }},
-        {"start", [&, vm](const auto& g) { return driver.Start(vm, g); }},
-        {"shutdown", [&, vm](const auto& g) { return driver.Shutdown(vm, g); }},
-        {"reboot", [&, vm](const auto& g) { return driver.Reboot(vm, g); }},
-        {"destroy", [&, vm](const auto& g) { return driver.Destroy(vm, g); }},
-        {"undefine", [&, vm](const auto& g) { return driver.Undefine(vm, g); }},
-        {"delete_seed", [&, vm](const auto& g) { return driver.DeleteSeed(vm, g); }},
-        {"delete_disk", [&, vm](const auto& g) { return driver.DeleteDisk(vm, g); }},
-    };
-  }
-
-  void ExpectEveryEffect(const VmId& vm, const ports::EffectGuard& guard, ErrorCode code) {
-    for (const NamedEffect& effect : Effects(vm)) {
-      const Status done = effect.run(guard);
-      ASSERT_FALSE(done) << effect.name;
-      EXPECT_EQ(done.error().code, code) << effect.name << ": " << done.error().detail;
-    }
-  }
-
-  static constexpr std::int64_t kLast = 1'000'000;  // Above every fence of the suite.
-
-  // For all suites: libvirt has one embedded root in a process.
-  static inline std::unique_ptr<BedType> bed_;
-  ports::Hypervisor* driver_ = nullptr;
-  std::vector<VmId> made_;
-};
-
-using EveryBed = testing::Types<SimulatedBed, TestDriverBed, EmbeddedBed>;
+using EveryBed = testing::Types<SimulatedBed, TestDriverBed, EmbeddedBed, DaemonBed, RemoteBed>;
 
 class BedNames {
  public:
@@ -184,6 +23,8 @@ class BedNames {
   static std::string GetName(int) {
     if (std::is_same_v<BedType, SimulatedBed>) return "Simulated";
     if (std::is_same_v<BedType, TestDriverBed>) return "LibvirtTest";
+    if (std::is_same_v<BedType, DaemonBed>) return "LocalDaemon";
+    if (std::is_same_v<BedType, RemoteBed>) return "RemoteDaemon";
     return "EmbeddedQemu";
   }
 };
@@ -210,6 +51,7 @@ TYPED_TEST(DriverContract, DefinesOneDomainHoweverOften) {
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->name, model::DomainName(TestMarker().ledger, vm));
   EXPECT_EQ(seen->power, Observed::kStopped);
+  EXPECT_EQ(seen->stopped_by, model::StopCause::kHost) << "nothing is known of a stop";
   auto label = this->LabelOf(TestMarker().ledger);
   label.fence = {4};
   EXPECT_EQ(seen->label, label);
@@ -222,11 +64,13 @@ TYPED_TEST(DriverContract, RunsEveryEffectTwiceAndEndsInTheSamePlace) {
   for (int again = 0; again < 2; ++again) {
     this->Start(vm, 1);
     EXPECT_EQ(this->Look(vm)->power, Observed::kRunning);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kNone);
   }
   EXPECT_EQ(this->TimesListed(vm), 1);
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Destroy(vm, this->Guard(1)));
     EXPECT_EQ(this->Look(vm)->power, Observed::kStopped);
+    EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kPerson);
   }
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(this->driver_->Undefine(vm, this->Guard(1)));
@@ -403,16 +247,16 @@ TYPED_TEST(DriverContract, FindsItsMachinesWhenTheServiceStartsAgain) {
 // Hosts that look at image files.
 template <typename BedType>
 class ImageContract : public DriverContract<BedType> {};
-using ImageBeds = testing::Types<TestDriverBed, EmbeddedBed>;
+using ImageBeds = testing::Types<TestDriverBed, EmbeddedBed, DaemonBed, RemoteBed>;
 TYPED_TEST_SUITE(ImageContract, ImageBeds, BedNames);
 
-TYPED_TEST(ImageContract, RefusesAnImageThatIsNotThere) {
+TYPED_TEST(ImageContract, TellsAnImageThatIsNotThereFromOneThatIsRefused) {
   const VmId vm = this->NewVm();
   auto order = this->Disk(vm);
   order.base_path = "/nowhere/image.qcow2";
   const Status made = this->driver_->CreateDisk(order, this->Guard(1));
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, ErrorCode::kRefused) << made.error().detail;
+  EXPECT_EQ(made.error().code, ErrorCode::kNotFound) << made.error().detail;
   EXPECT_TRUE(this->VolumesOf(vm).empty());
 }
 
@@ -426,52 +270,58 @@ TYPED_TEST(ImageContract, RefusesADiskSmallerThanNothing) {
 }
 
 // Real guests.
-class GuestContract : public DriverContract<EmbeddedBed> {
+template <typename BedType>
+class BootContract : public DriverContract<BedType> {
  protected:
   // Reads the console until it holds `text`.
   std::string WaitForConsole(const VmId& vm, const std::string& text) {
     std::string console;
     std::int64_t offset = 0;
-    const auto until = bed_->clock().Monotonic() + std::chrono::seconds(90);
-    while (bed_->clock().Monotonic() < until && console.find(text) == std::string::npos) {
-      auto chunk = driver_->ReadConsole(vm, offset, 4096);
+    const auto until = this->bed_->clock().Monotonic() + std::chrono::seconds(90);
+    while (this->bed_->clock().Monotonic() < until && console.find(text) == std::string::npos) {
+      auto chunk = this->driver_->ReadConsole(vm, offset, 4096);
       if (chunk) {
         console += chunk->data;
         offset = chunk->next_offset;
       }
-      bed_->Pause();
+      this->bed_->Pause();
     }
     return console;
   }
 
   bool WaitForStop(const VmId& vm) {
-    const auto until = bed_->clock().Monotonic() + std::chrono::seconds(60);
-    while (bed_->clock().Monotonic() < until) {
-      const auto seen = Look(vm);
+    const auto until = this->bed_->clock().Monotonic() + std::chrono::seconds(60);
+    while (this->bed_->clock().Monotonic() < until) {
+      const auto seen = this->Look(vm);
       if (seen && seen->power == Observed::kStopped) return true;
-      bed_->Pause();
+      this->bed_->Pause();
     }
     return false;
   }
 };
+using BootBeds = testing::Types<EmbeddedBed, DaemonBed, RemoteBed>;
+TYPED_TEST_SUITE(BootContract, BootBeds, BedNames);
 
-TEST_F(GuestContract, BootsAGuestThatReadsItsSeedAndShutsDownWhenAsked) {
-  const VmId vm = NewVm();
-  Make(vm, 1);
-  Start(vm, 1);
-  const std::string console = WaitForConsole(vm, "vmonce-guest: ready");
+TYPED_TEST(BootContract, BootsAGuestThatReadsItsSeedAndShutsDownWhenAsked) {
+  const VmId vm = this->NewVm();
+  this->Make(vm, 1);
+  this->Start(vm, 1);
+  const std::string console = this->WaitForConsole(vm, "vmonce-guest: ready");
   EXPECT_NE(console.find("vmonce-guest: ready"), std::string::npos) << console;
   EXPECT_NE(console.find("hostname=guest-one"), std::string::npos) << console;
   EXPECT_NE(console.find("user-data: # marked user data"), std::string::npos) << console;
 
-  auto tail = driver_->ReadConsole(vm, -8, 4);
+  auto tail = this->driver_->ReadConsole(vm, -8, 4);
   ASSERT_TRUE(tail) << tail.error().detail;
   EXPECT_EQ(tail->data.size(), 4u);
-  EXPECT_TRUE(driver_->Shutdown(vm, Guard(1)));
-  EXPECT_TRUE(WaitForStop(vm));
-  EXPECT_TRUE(driver_->Undefine(vm, Guard(1)));
-  EXPECT_EQ(driver_->ReadConsole(vm, 0, 10).error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(this->driver_->Shutdown(vm, this->Guard(1)));
+  EXPECT_TRUE(this->WaitForStop(vm));
+  EXPECT_EQ(this->Look(vm)->stopped_by, model::StopCause::kGuest);
+  EXPECT_TRUE(this->driver_->Undefine(vm, this->Guard(1)));
+  EXPECT_EQ(this->driver_->ReadConsole(vm, 0, 10).error().code, ErrorCode::kNotFound);
 }
+
+class GuestContract : public DriverContract<EmbeddedBed> {};
 
 TEST_F(GuestContract, LeavesNoClearUserDataButInTheSeed) {
   const VmId vm = NewVm();
@@ -498,13 +348,13 @@ TEST_F(GuestContract, CallsAFailedStartUnavailableOnceALookHasProvenIt) {
   EXPECT_EQ(TimesListed(vm), 1);
 }
 
-TEST_F(GuestContract, RefusesAKernelThatIsNotThere) {
+TEST_F(GuestContract, TellsAKernelThatIsNotThere) {
   const VmId vm = NewVm();
   auto order = Domain(vm);
   order.spec.image.kernel_path = "/nowhere/vmlinuz";
   const Status defined = driver_->Define(order, Guard(1));
   ASSERT_FALSE(defined);
-  EXPECT_EQ(defined.error().code, ErrorCode::kRefused);
+  EXPECT_EQ(defined.error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(Look(vm));
 }
 

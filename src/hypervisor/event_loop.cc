@@ -11,17 +11,23 @@ constexpr int kTickMs = 250;
 
 }  // namespace
 
-EventLoop::EventLoop(Threads& threads) {
+EventLoop::EventLoop(Threads& threads) : threads_(threads), monitor_(threads.NewMonitor()) {}
+
+void EventLoop::Start() {
+  MonitorLock lock(*monitor_);
+  if (thread_ != nullptr) return;
   // What fails is told by the call that fails; libvirt would also write it on stderr.
   virSetErrorFunc(nullptr, [](void*, virErrorPtr) {});
   virEventRegisterDefaultImpl();
   timer_ = virEventAddTimeout(kTickMs, [](int, void*) {}, nullptr, nullptr);
-  thread_ = threads.Spawn("libvirt-events", [](std::stop_token stop) {
+  thread_ = threads_.Spawn("libvirt-events", [](std::stop_token stop) {
     while (!stop.stop_requested()) virEventRunDefaultImpl();
   });
 }
 
 EventLoop::~EventLoop() {
+  MonitorLock lock(*monitor_);
+  if (thread_ == nullptr) return;
   thread_->RequestStop();
   thread_->Join();
   if (timer_ >= 0) virEventRemoveTimeout(timer_);

@@ -7,16 +7,21 @@
 
 namespace vmonce::hypervisor {
 
-// libvirt has one loop in a process; several of these objects take turns in running it. Made before
-// the first connection is opened, gone after the last is closed.
+// libvirt has one loop in a process, which is not made for two threads: the hosts of a process
+// share one of these. Thread-safe; `threads` outlives it. Gone after the last connection is closed.
 class EventLoop final {
  public:
   explicit EventLoop(Threads& threads);
   ~EventLoop();
 
+  // Before the first connection is opened. Twice is once.
+  void Start();
+
  private:
-  int timer_ = -1;
-  std::unique_ptr<Thread> thread_;
+  Threads& threads_;
+  const std::unique_ptr<Monitor> monitor_;
+  int timer_ GUARDED_BY(*monitor_) = -1;
+  std::unique_ptr<Thread> thread_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::hypervisor

@@ -61,7 +61,9 @@ Result<std::shared_ptr<ports::Hypervisor>> NewLibvirt(const HostOptions& options
                          .accelerator = options.accelerator,
                          .pool = options.pool,
                          .pool_path = options.pool_path,
-                         .settle_time = options.settle_time.value_or(DefaultSettleTime(uri.kind))};
+                         .settle_time = options.settle_time.value_or(DefaultSettleTime(uri.kind)),
+                         .console_bytes = options.console_bytes,
+                         .events = options.events};
   if (uri.kind == HostKind::kTest) libvirt.pool = "default-pool";  // The only one there.
   if (uri.kind != HostKind::kEmbedded) {
     if (libvirt.pool.empty()) {

@@ -11,9 +11,11 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/kvm_probe.h"
 #include "model/ids.h"
+#include "model/limits.h"
 #include "ports/hypervisor.h"
 
 namespace vmonce::hypervisor {
@@ -33,7 +35,13 @@ struct HostOptions {
   std::string scratch_path;
   std::optional<Milliseconds> settle_time;  // Instead of the URI's own.
   Milliseconds simulated_latency{0};        // "simulated:" only: of every call.
-  CallObserver on_call;                     // May be empty.
+  // Embedded only: beyond it a guest's oldest console output goes. (Daemons have virtlogd for
+  // that.)
+  std::int64_t console_bytes = model::limits::kConsoleFileBytes;
+  CallObserver on_call;  // May be empty.
+  // Of the whole process: libvirt has one, and two threads must not run it. Null only where the
+  // process has no other libvirt host.
+  std::shared_ptr<EventLoop> events;
 };
 
 // Connects to nothing yet. kInvalid, with the repair in the detail, for a URI of no known form, a

@@ -16,6 +16,7 @@ enum class SimulatedCall {
   kLook,
   kList,
   kListVolumes,
+  kPortsInUse,
   kCreateDisk,
   kDeleteDisk,
   kCreateSeed,

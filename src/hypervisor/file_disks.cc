@@ -88,6 +88,12 @@ Status CheckDiskOrder(const ports::DiskOrder& order) {
   return {};
 }
 
+Result<std::string> Disks::PathOfKernel(const std::string& path, const Permit&) {
+  if (path.empty() || access(path.c_str(), F_OK) == 0) return path;
+  const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
+  return Fail(code, fmt::format("{} is not there", path));
+}
+
 Status FileDisks::CreateDisk(const ports::DiskOrder& order, const Permit& permit) {
   if (auto sane = CheckDiskOrder(order); !sane) return sane;
   const std::string path = PathOf(order.name);
@@ -151,14 +157,6 @@ Result<ports::ConsoleChunk> FileDisks::ReadConsole(const std::string& domain, st
 }
 
 Status FileDisks::DeleteConsole(const std::string& domain) { return Remove(ConsolePathOf(domain)); }
-
-void FileDisks::TrimConsoles() {
-  std::error_code failed;
-  for (auto entry = std::filesystem::directory_iterator(root_->ConsolesPath(), failed);
-       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    TrimConsoleFile(entry->path().string());
-  }
-}
 
 Result<std::int64_t> FileDisks::CapacityGib() {
   struct statvfs fs{};

@@ -23,7 +23,6 @@ class FileDisks final : public Disks {
   Result<ports::ConsoleChunk> ReadConsole(const std::string& domain, std::int64_t offset,
                                           std::size_t most) override;
   Status DeleteConsole(const std::string& domain) override;
-  void TrimConsoles() override;
   Result<std::int64_t> CapacityGib() override;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/doorbell.h"
 
 namespace vmonce::hypervisor {
 
@@ -21,10 +22,13 @@ struct HostThreads::Kind {
 struct HostThreads::Job {
   enum class State { kQueued, kRunning, kDone, kAbandoned };
 
+  explicit Job(Threads& threads) : bell(threads) {}
+
   std::optional<model::VmId> vm;
   std::string name;
   std::function<void(ports::Hypervisor&)> run;
   State state = State::kQueued;
+  Doorbell bell;  // Rung at every change that its caller waits for.
 };
 
 struct HostThreads::Pool {
@@ -38,6 +42,8 @@ struct HostThreads::Pool {
   // One thread: takes jobs until the pool closes. An abandoned call's thread goes on with it when
   // the call returns after all.
   static void Work(const std::shared_ptr<Pool>& pool);
+  // After the deadline, or when no thread is left: what became of the job.
+  End GiveUp(const std::shared_ptr<Job>& job);
   void Finish(Job& job) REQUIRES(*monitor);
   bool AllAreOut() const REQUIRES(*monitor) {
     return static_cast<int>(abandoned.size()) >= options.threads;
@@ -59,32 +65,42 @@ struct HostThreads::Pool {
 
 HostThreads::Pool::End HostThreads::Pool::Run(const std::shared_ptr<Pool>& pool,
                                               const std::shared_ptr<Job>& job, Instant deadline) {
-  MonitorLock lock(*pool->monitor);
-  CHECK(!pool->is_closing);
-  if (pool->AllAreOut()) return End::kNeverRan;
-
-  pool->queue.push_back(job);
-  if (pool->idle < static_cast<int>(pool->queue.size()) && pool->workers < pool->options.threads) {
-    ++pool->workers;
-    pool->threads.SpawnDetached(fmt::format("h-{}", pool->options.host).substr(0, 15),
-                                [pool] { Work(pool); });
+  {
+    MonitorLock lock(*pool->monitor);
+    CHECK(!pool->is_closing);
+    if (pool->AllAreOut()) return End::kNeverRan;
+    pool->queue.push_back(job);
+    if (pool->idle < static_cast<int>(pool->queue.size()) &&
+        pool->workers < pool->options.threads) {
+      ++pool->workers;
+      pool->threads.SpawnDetached(fmt::format("h-{}", pool->options.host).substr(0, 15),
+                                  [pool] { Work(pool); });
+    }
   }
-  pool->monitor->NotifyAll();
-
+  pool->monitor->NotifyOne();
   bool in_time = true;
-  while (job->state == Job::State::kRunning || job->state == Job::State::kQueued) {
-    const bool hopeless = job->state == Job::State::kQueued && pool->AllAreOut();
-    if (!in_time || hopeless) break;
-    in_time = pool->monitor->WaitUntil(deadline);
+  bool is_hopeless = false;
+  while (in_time && !is_hopeless) {
+    in_time = job->bell.WaitUntil(deadline);
+    MonitorLock lock(*pool->monitor);
+    if (job->state == Job::State::kDone) return End::kDone;
+    is_hopeless = job->state == Job::State::kQueued && pool->AllAreOut();
   }
+  return pool->GiveUp(job);
+}
+
+HostThreads::Pool::End HostThreads::Pool::GiveUp(const std::shared_ptr<Job>& job) {
+  MonitorLock lock(*monitor);
   if (job->state == Job::State::kDone) return End::kDone;
   if (job->state == Job::State::kQueued) {
-    std::erase(pool->queue, job);
+    std::erase(queue, job);
     return End::kNeverRan;
   }
   job->state = Job::State::kAbandoned;
-  pool->abandoned.push_back(job);
-  pool->monitor->NotifyAll();
+  abandoned.push_back(job);
+  // Nobody may be left to run what is queued.
+  for (const std::shared_ptr<Job>& other : queue) other->bell.Ring();
+  monitor->NotifyAll();
   return End::kAbandoned;
 }
 
@@ -107,6 +123,10 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
 
     pool->monitor->Lock();
     pool->Finish(*job);
+    pool->monitor->Unlock();
+    job->bell.Ring();
+    job.reset();
+    pool->monitor->Lock();
   }
   --pool->workers;
   pool->monitor->NotifyAll();
@@ -120,8 +140,9 @@ void HostThreads::Pool::Finish(Job& job) {
     if (!is_closing)
       logger.Warning("hypervisor_call_returned_late", {{"host", options.host}, {"call", job.name}});
   }
+  // Whoever closes the pool counts these.
+  if (is_closing) monitor->NotifyAll();
   job.state = Job::State::kDone;
-  monitor->NotifyAll();
 }
 
 HostThreads::HostThreads(std::shared_ptr<ports::Hypervisor> raw, HostThreadsOptions options,
@@ -158,7 +179,7 @@ template <typename Answer>
 Answer HostThreads::Run(const Kind& kind, std::function<Answer(ports::Hypervisor&)> body) {
   // Shared with the thread that runs the call, which may write it after we are gone.
   auto answer = std::make_shared<std::optional<Answer>>();
-  auto job = std::make_shared<Job>();
+  auto job = std::make_shared<Job>(pool_->threads);
   job->vm = kind.vm;
   job->name = kind.name;
   job->run = [answer, body = std::move(body)](ports::Hypervisor& raw) {
@@ -216,6 +237,13 @@ Result<std::vector<ports::VolumeSighting>> HostThreads::ListVolumes() {
   return Run<Result<std::vector<ports::VolumeSighting>>>(
       {"list_volumes", ErrorCode::kUnavailable, options_.look_deadline, std::nullopt},
       [](ports::Hypervisor& raw) { return raw.ListVolumes(); });
+}
+
+Result<std::vector<model::HostPort>> HostThreads::PortsInUse(
+    const std::string& address, const std::vector<model::HostPort>& ports) {
+  return Run<Result<std::vector<model::HostPort>>>(
+      {"ports_in_use", ErrorCode::kUnavailable, options_.look_deadline, std::nullopt},
+      [address, ports](ports::Hypervisor& raw) { return raw.PortsInUse(address, ports); });
 }
 
 Status HostThreads::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {

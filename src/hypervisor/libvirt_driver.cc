@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/port_probe.h"
 #include "hypervisor/guard_check.h"
 #include "model/limits.h"
 
@@ -53,11 +54,16 @@ Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& m
 
 Status LibvirtDriver::Reopen() {
   session_.reset();
-  if (events_ == nullptr) events_ = std::make_unique<EventLoop>(threads_);
+  if (events_ == nullptr) {
+    events_ = options_.events ? options_.events : std::make_shared<EventLoop>(threads_);
+    events_->Start();
+  }
   if (options_.uri.kind == HostKind::kEmbedded && root_ == nullptr) {
     auto root = EmbeddedRoot::Open(options_.uri.directory);
     if (!root) return std::unexpected(root.error());
     root_ = *std::move(root);
+    trimmer_ = std::make_unique<ConsoleTrimmer>(
+        ConsoleTrimmerOptions{root_->ConsolesPath(), options_.console_bytes}, threads_, logger_);
   }
   auto session = LibvirtSession::Open(options_, root_, logger_);
   if (!session) return std::unexpected(session.error());
@@ -93,7 +99,6 @@ Result<std::optional<ports::DomainSighting>> LibvirtDriver::Look(const model::Vm
 Result<std::vector<ports::DomainSighting>> LibvirtDriver::List() {
   auto session = Ready();
   if (!session) return std::unexpected(session.error());
-  (*session)->disks().TrimConsoles();
   auto seen = (*session)->List();
   if (!seen) return std::unexpected(seen.error());
   std::vector<ports::DomainSighting> sightings;
@@ -113,6 +118,23 @@ Result<std::vector<ports::VolumeSighting>> LibvirtDriver::ListVolumes() {
     }
   }
   return sightings;
+}
+
+Result<std::vector<model::HostPort>> LibvirtDriver::PortsInUse(
+    const std::string& address, const std::vector<model::HostPort>& ports) {
+  const HostKind kind = options_.uri.kind;
+  if (kind != HostKind::kEmbedded && kind != HostKind::kLocalDaemon) {
+    return Fail(ErrorCode::kRefused, "which ports are in use there cannot be seen from here");
+  }
+  std::vector<model::HostPort> in_use;
+  for (const model::HostPort& port : ports) {
+    const auto number = static_cast<std::uint16_t>(port.port);
+    const bool is_tcp = port.protocol == model::Protocol::kTcp;
+    const bool is_in_use =
+        is_tcp ? IsTcpPortInUse(address, number) : IsUdpPortInUse(address, number);
+    if (is_in_use) in_use.push_back(port);
+  }
+  return in_use;
 }
 
 Result<ports::ConsoleChunk> LibvirtDriver::ReadConsole(const model::VmId& vm, std::int64_t offset,

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "hypervisor/console_trimmer.h"
 #include "hypervisor/event_loop.h"
 #include "hypervisor/libvirt_session.h"
 #include "ports/hypervisor.h"
@@ -30,6 +31,8 @@ class LibvirtDriver final : public ports::Hypervisor {
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override;
   Result<std::vector<ports::DomainSighting>> List() override;
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override;
+  Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) override;
   Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override;
   Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override;
   Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override;
@@ -69,9 +72,10 @@ class LibvirtDriver final : public ports::Hypervisor {
   Clock& clock_;
   Threads& threads_;
   Logger& logger_;
-  const std::unique_ptr<Monitor> monitor_;  // Held while connecting.
-  std::unique_ptr<EventLoop> events_ GUARDED_BY(*monitor_);
+  const std::unique_ptr<Monitor> monitor_;                         // Held while connecting.
+  std::shared_ptr<EventLoop> events_ GUARDED_BY(*monitor_);        // Shared with other hosts.
   std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.
+  std::unique_ptr<ConsoleTrimmer> trimmer_ GUARDED_BY(*monitor_);  // From the root's opening on.
   std::optional<DomainType> type_ GUARDED_BY(*monitor_);           // Once it is chosen.
   std::optional<model::HostMarker> marker_ GUARDED_BY(*monitor_);  // Of the last good Connect.
   // Kept though its marker may be wrong: a process can open an embedded libvirt some 20 times, then

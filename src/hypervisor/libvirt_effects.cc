@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "hypervisor/guard_check.h"
 #include "hypervisor/libvirt_driver.h"
+#include "model/network.h"
 
 namespace vmonce::hypervisor {
 namespace {
@@ -33,16 +32,20 @@ bool Runs(const SeenDomain& domain) { return domain.sighting.power != Observed::
 
 std::unexpected<Error> NoDomain() { return Fail(ErrorCode::kNotFound, "no such domain"); }
 
-// A kernel that is not there would look like any QEMU that dies at its start.
-Status CheckKernelFiles(const model::Image& image, HostKind kind) {
-  if (image.kind != model::ImageKind::kKernel) return {};
-  if (kind != HostKind::kEmbedded && kind != HostKind::kLocalDaemon) return {};
-  for (const std::string& path : {image.kernel_path, image.initrd_path}) {
-    if (path.empty() || access(path.c_str(), F_OK) == 0) continue;
-    return Fail(errno == ENOENT ? ErrorCode::kRefused : ErrorCode::kUnavailable,
-                fmt::format("image {}: {} is not there", image.name, path));
+// What is not there may be made yet: an operator's mistake is not the end of a request.
+Status CheckNetwork(const LibvirtSession& session, const std::string& text) {
+  const model::Network network = model::ParseNetwork(text).value_or(model::Network());
+  switch (network.kind) {
+    case model::NetworkKind::kUser: return {};
+    case model::NetworkKind::kNamed: return session.CheckNetwork(network.name);
+    case model::NetworkKind::kBridge: break;
   }
-  return {};
+  const HostKind kind = session.kind();
+  if (kind != HostKind::kEmbedded && kind != HostKind::kLocalDaemon) return {};
+  if (access(fmt::format("/sys/class/net/{}/bridge", network.name).c_str(), F_OK) == 0) return {};
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("the host has no bridge {}: make it (ip link add {} type bridge)",
+                          network.name, network.name));
 }
 
 unsigned UndefineFlags(HostKind kind) {
@@ -118,11 +121,22 @@ Status LibvirtDriver::Define(const ports::DomainOrder& order, const ports::Effec
 Status LibvirtDriver::DefineNew(const Owned& owned, const ports::DomainOrder& order,
                                 const ports::EffectGuard& guard) {
   const LibvirtSession& session = *owned.session;
-  if (auto kernel = CheckKernelFiles(order.spec.image, session.kind()); !kernel) return kernel;
-  const Disks& disks = session.disks();
+  if (auto network = CheckNetwork(session, order.spec.network); !network) return network;
+  Disks& disks = session.disks();
   DomainPlaces places{.type = owned.type, .console_path = disks.ConsolePathOf(order.name)};
   if (!order.disk_name.empty()) places.disk_path = disks.PathOf(order.disk_name);
   if (!order.seed_name.empty()) places.seed_path = disks.PathOf(order.seed_name);
+  // A kernel that is not there would look like any QEMU that dies at its start.
+  const model::Image& image = order.spec.image;
+  if (image.kind == model::ImageKind::kKernel) {
+    auto kernel = disks.PathOfKernel(image.kernel_path, PermitOf(guard));
+    auto initrd = disks.PathOfKernel(image.initrd_path, PermitOf(guard));
+    if (!kernel || !initrd) {
+      return Context("image " + image.name, kernel ? initrd.error() : kernel.error());
+    }
+    places.kernel_path = *std::move(kernel);
+    places.initrd_path = *std::move(initrd);
+  }
   auto xml = BuildDomainXml(order, places);
   if (!xml) return std::unexpected(xml.error());
   if (auto in_time = CheckDeadline(guard, clock_); !in_time) return in_time;

@@ -24,6 +24,7 @@ using DomainHandle = std::unique_ptr<virDomain, LibvirtFree<virDomainFree>>;
 using PoolHandle = std::unique_ptr<virStoragePool, LibvirtFree<virStoragePoolFree>>;
 using VolumeHandle = std::unique_ptr<virStorageVol, LibvirtFree<virStorageVolFree>>;
 using StreamHandle = std::unique_ptr<virStream, LibvirtFree<virStreamFree>>;
+using NetworkHandle = std::unique_ptr<virNetwork, LibvirtFree<virNetworkFree>>;
 using LibvirtText = std::unique_ptr<char, LibvirtFree<std::free>>;
 
 // Why the last libvirt call of this thread failed. Only `code` and `domain` are branched on.

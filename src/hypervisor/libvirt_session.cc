@@ -4,8 +4,11 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "hypervisor/file_disks.h"
+#include "model/forward_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::hypervisor {
@@ -28,6 +31,21 @@ model::Observed PowerOf(int state) {
   }
 }
 
+// Why a domain is off, by libvirt's reason (virDomainShutoffReason). One that libvirt does not know
+// any more (it was started since) went down with its host, as did one whose QEMU it found dead.
+model::StopCause StopCauseOf(int state, int reason) {
+  if (state == VIR_DOMAIN_CRASHED) return model::StopCause::kHost;
+  if (state != VIR_DOMAIN_SHUTOFF) return model::StopCause::kNone;
+  switch (reason) {
+    case VIR_DOMAIN_SHUTOFF_SHUTDOWN: return model::StopCause::kGuest;
+    case VIR_DOMAIN_SHUTOFF_DESTROYED:
+    case VIR_DOMAIN_SHUTOFF_MIGRATED:
+    case VIR_DOMAIN_SHUTOFF_SAVED:
+    case VIR_DOMAIN_SHUTOFF_FROM_SNAPSHOT: return model::StopCause::kPerson;
+    default: return model::StopCause::kHost;  // Unknown, crashed, failed, daemon.
+  }
+}
+
 std::string VersionText(virConnectPtr connection) {
   const char* type = virConnectGetType(connection);
   unsigned long version = 0;
@@ -40,6 +58,42 @@ bool Offers(virConnectPtr connection, const char* type) {
   const LibvirtText capabilities(
       virConnectGetDomainCapabilities(connection, nullptr, "x86_64", "pc", type, 0));
   return capabilities != nullptr;
+}
+
+void FreeInterfaces(virDomainInterfacePtr* interfaces, int count) {
+  for (int i = 0; i < count; ++i) virDomainInterfaceFree(interfaces[i]);
+  std::free(interfaces);
+}
+
+// An answer that fails tells of no address, and of nothing else.
+std::vector<std::string> AddressesFrom(virDomainPtr domain, unsigned source) {
+  std::vector<std::string> addresses;
+  virDomainInterfacePtr* interfaces = nullptr;
+  const int count = virDomainInterfaceAddresses(domain, &interfaces, source, 0);
+  for (int i = 0; i < count; ++i) {
+    for (unsigned j = 0; j < interfaces[i]->naddrs; ++j) {
+      const char* const address = interfaces[i]->addrs[j].addr;
+      if (address != nullptr) addresses.emplace_back(address);
+    }
+  }
+  if (count >= 0) FreeInterfaces(interfaces, count);
+  // In one order, so that the same addresses are no change.
+  std::ranges::sort(addresses);
+  const auto twice = std::ranges::unique(addresses);
+  addresses.erase(twice.begin(), twice.end());
+  if (addresses.size() > model::limits::kVmAddresses) {
+    addresses.resize(model::limits::kVmAddresses);
+  }
+  return addresses;
+}
+
+// Leases are libvirt's own; on a bridge, only who has spoken to the host is known.
+std::vector<std::string> AddressesOf(virDomainPtr domain) {
+  auto addresses = AddressesFrom(domain, VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE);
+  if (addresses.empty()) {
+    addresses = AddressesFrom(domain, VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP);
+  }
+  return addresses;
 }
 
 // Why an embedded host does not open, where its text alone does not help.
@@ -133,7 +187,8 @@ Result<ports::HostFacts> LibvirtSession::Facts(DomainType type) const {
 Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const {
   const LibvirtText xml(virDomainGetXMLDesc(handle.get(), 0));
   int state = VIR_DOMAIN_NOSTATE;
-  if (xml == nullptr || virDomainGetState(handle.get(), &state, nullptr, 0) != 0) {
+  int reason = 0;
+  if (xml == nullptr || virDomainGetState(handle.get(), &state, &reason, 0) != 0) {
     const LibvirtFault fault = LastFault();
     // It went between two calls.
     if (fault.code == VIR_ERR_NO_DOMAIN) return std::nullopt;
@@ -143,12 +198,18 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
   if (!parsed) return Fail(ErrorCode::kUnavailable, "libvirt's text of a domain is unreadable");
   // A label of another ledger is a stranger's.
   if (parsed->label && parsed->label->ledger != marker_.ledger) parsed->label.reset();
+  std::vector<std::string> addresses;
+  if (parsed->has_visible_addresses && PowerOf(state) == model::Observed::kRunning) {
+    addresses = AddressesOf(handle.get());
+  }
   const bool is_persistent = virDomainIsPersistent(handle.get()) != 0;
   return SeenDomain{.handle = std::move(handle),
                     .sighting = {.id = parsed->id,
                                  .name = std::move(parsed->name),
                                  .power = PowerOf(state),
-                                 .label = std::move(parsed->label)},
+                                 .label = std::move(parsed->label),
+                                 .stopped_by = StopCauseOf(state, reason),
+                                 .addresses = std::move(addresses)},
                     .is_persistent = is_persistent};
 }
 
@@ -182,6 +243,20 @@ Result<std::optional<model::VmId>> LibvirtSession::FindByName(const std::string&
     return LookFailed("looking for a domain", LastFault());
   }
   return id;
+}
+
+Status LibvirtSession::CheckNetwork(const std::string& name) const {
+  const NetworkHandle network(virNetworkLookupByName(connection_.get(), name.c_str()));
+  if (network == nullptr) {
+    const LibvirtFault fault = LastFault();
+    if (fault.code != VIR_ERR_NO_NETWORK) return LookFailed("looking for a network", fault);
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("the host has no network {}: define it (virsh net-define)", name));
+  }
+  if (virNetworkIsActive(network.get()) == 1) return {};
+  return Fail(
+      ErrorCode::kUnavailable,
+      fmt::format("the network {} is not active: start it (virsh net-start {})", name, name));
 }
 
 Result<std::vector<SeenDomain>> LibvirtSession::List() const {

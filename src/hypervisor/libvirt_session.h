@@ -14,6 +14,7 @@
 #include "hypervisor/disks.h"
 #include "hypervisor/domain_xml.h"
 #include "hypervisor/embedded_root.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/kvm_probe.h"
 #include "hypervisor/libvirt_handles.h"
@@ -29,6 +30,8 @@ struct LibvirtOptions {
   std::string pool_path;  // "
   std::string scratch;    // A private directory.
   Milliseconds settle_time{0};
+  std::int64_t console_bytes = 0;     // Embedded only: what a guest's console may hold.
+  std::shared_ptr<EventLoop> events;  // See HostOptions.
 };
 
 struct SeenDomain {
@@ -66,6 +69,8 @@ class LibvirtSession final {
   // The UUID of the domain of that name.
   Result<std::optional<model::VmId>> FindByName(const std::string& name) const;
   Result<std::vector<SeenDomain>> List() const;
+  // ok: there is an active network of that name. kUnavailable otherwise.
+  Status CheckNetwork(const std::string& name) const;
 
   LibvirtSession(HostKind kind, virConnectPtr connection, std::shared_ptr<EmbeddedRoot> root);
 

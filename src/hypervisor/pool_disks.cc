@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "hypervisor/base_image.h"
 #include "hypervisor/cloud_init.h"
 #include "hypervisor/console_file.h"
@@ -17,6 +18,7 @@ namespace vmonce::hypervisor {
 namespace {
 
 constexpr std::int64_t kGib = 1LL << 30;
+constexpr std::size_t kKernelBytes = 512 << 20;  // Installers' initrds have some 100 MiB.
 constexpr std::size_t kStreamBytes = 256 << 10;  // libvirt's own largest stream packet.
 
 Result<PoolHandle> MakePool(virConnectPtr connection, const PoolOptions& options) {
@@ -104,11 +106,11 @@ Status SendAll(virStreamPtr stream, std::string_view data) {
     if (sent < 0) {
       const LibvirtFault fault = LastFault();
       virStreamAbort(stream);
-      return LookFailed("sending the seed", fault);
+      return LookFailed("sending to the pool", fault);
     }
     data.remove_prefix(static_cast<std::size_t>(sent));
   }
-  if (virStreamFinish(stream) != 0) return LookFailed("sending the seed", LastFault());
+  if (virStreamFinish(stream) != 0) return LookFailed("sending to the pool", LastFault());
   return {};
 }
 
@@ -186,16 +188,43 @@ Status PoolDisks::CreateSeed(const ports::SeedOrder& order, const Permit& permit
   return Upload(order.name, *image);
 }
 
-Status PoolDisks::Upload(const std::string& name, const std::string& image) {
+Status PoolDisks::Upload(const std::string& name, const std::string& bytes) {
   auto volume = Find(name);
   if (!volume) return std::unexpected(volume.error());
-  if (*volume == nullptr) return Fail(ErrorCode::kUnavailable, "the seed went while it was made");
+  if (*volume == nullptr) return Fail(ErrorCode::kUnavailable, "a volume went while it was made");
   const StreamHandle stream(virStreamNew(connection_, 0));
-  if (stream == nullptr || virStorageVolUpload(volume->get(), stream.get(), 0, image.size(), 0)) {
-    return LookFailed("sending the seed", LastFault());
+  if (stream == nullptr || virStorageVolUpload(volume->get(), stream.get(), 0, bytes.size(), 0)) {
+    return LookFailed("sending to the pool", LastFault());
   }
-  // Whatever went wrong, the next attempt replaces the seed: nothing is unknown.
-  return SendAll(stream.get(), image);
+  // Whatever went wrong, the next attempt sends it again: nothing is unknown.
+  return SendAll(stream.get(), bytes);
+}
+
+Result<std::string> PoolDisks::PathOfKernel(const std::string& path, const Permit& permit) {
+  if (options_.kind != HostKind::kRemoteDaemon || path.empty()) {
+    return options_.kind == HostKind::kTest ? path : Disks::PathOfKernel(path, permit);
+  }
+  auto bytes = ReadWholeFile(path, kKernelBytes);
+  if (!bytes) {
+    const bool is_absent = bytes.error().code == ErrorCode::kNotFound;
+    return Fail(is_absent ? ErrorCode::kRefused : ErrorCode::kUnavailable, bytes.error().detail);
+  }
+  const std::string name = "vmonce-kernel-" + ToHex(Sha256(*bytes));
+  // Volumes cannot be renamed: an empty one beside it says that all of it is there. Two who send at
+  // once send the same.
+  const std::string whole = name + ".whole";
+  auto found = Find(whole);
+  if (!found) return std::unexpected(found.error());
+  if (*found != nullptr) return PathOf(name);
+  const auto size = static_cast<std::int64_t>(bytes->size());
+  if (auto made = Create(name, VolumeXml(name, size, "raw", ""), permit); !made) {
+    return std::unexpected(made.error());
+  }
+  if (auto sent = Upload(name, *bytes); !sent) return std::unexpected(sent.error());
+  if (auto said = Create(whole, VolumeXml(whole, 1, "raw", ""), permit); !said) {
+    return std::unexpected(said.error());
+  }
+  return PathOf(name);
 }
 
 Status PoolDisks::Delete(const std::string& name, const Permit& permit) {
@@ -291,7 +320,7 @@ Result<std::int64_t> PoolDisks::InspectBase(const ports::DiskOrder& order) {
   if (base == nullptr) {
     const LibvirtFault fault = LastFault();
     if (fault.code != VIR_ERR_NO_STORAGE_VOL) return LookFailed("looking for the image", fault);
-    return Fail(ErrorCode::kRefused,
+    return Fail(ErrorCode::kNotFound,
                 fmt::format("the image {} is in no storage pool of the host", order.base_path));
   }
   if (NamesBackingFile(base.get())) {

@@ -38,6 +38,8 @@ class PoolDisks final : public Disks {
   Result<std::vector<std::string>> Names() override;
   std::string PathOf(const std::string& name) const override;
   std::string ConsolePathOf(const std::string& domain) const override;
+  // On another machine: a volume named by the file's content, kept for all machines to come.
+  Result<std::string> PathOfKernel(const std::string& path, const Permit& permit) override;
   Result<ports::ConsoleChunk> ReadConsole(const std::string& domain, std::int64_t offset,
                                           std::size_t most) override;
   Status DeleteConsole(const std::string& domain) override;
@@ -49,7 +51,7 @@ class PoolDisks final : public Disks {
   // The base's size in bytes, once it is known to be a lone image of its format.
   Result<std::int64_t> InspectBase(const ports::DiskOrder& order);
   Status Create(const std::string& name, const std::string& xml, const Permit& permit);
-  Status Upload(const std::string& name, const std::string& image);
+  Status Upload(const std::string& name, const std::string& bytes);
 
   virConnectPtr connection_;
   PoolHandle pool_;

@@ -10,6 +10,7 @@ namespace vmonce::hypervisor {
 namespace {
 
 using model::Observed;
+using model::StopCause;
 
 // A label of another ledger is a stranger's.
 std::optional<model::Label> OursOnly(const std::optional<model::Label>& label,
@@ -18,10 +19,15 @@ std::optional<model::Label> OursOnly(const std::optional<model::Label>& label,
 }
 
 ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::LedgerId& ledger) {
+  const bool is_unknown =
+      domain.power == Observed::kStopped && domain.stopped_by == StopCause::kNone;
   return {.id = domain.id,
           .name = domain.name,
           .power = domain.power,
-          .label = OursOnly(domain.label, ledger)};
+          .label = OursOnly(domain.label, ledger),
+          .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by,
+          .addresses =
+              domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses};
 }
 
 // For a domain that need not exist.
@@ -35,6 +41,22 @@ Status CheckThere(const std::optional<SimulatedDomain>& domain, const model::Led
                   const ports::EffectGuard& guard) {
   if (!domain) return Fail(ErrorCode::kNotFound, "no such domain");
   return CheckIfThere(domain, ledger, guard);
+}
+
+void PowerOff(SimulatedDomain& domain, StopCause by) {
+  domain.power = Observed::kStopped;
+  domain.stopped_by = by;
+}
+
+// QEMU ends at its start when it cannot listen.
+Status CheckPorts(const SimulatedHost& host, const std::optional<SimulatedDomain>& domain) {
+  if (!domain || domain->power == Observed::kRunning) return {};
+  std::vector<model::HostPort> ports;
+  for (const model::Forward& forward : domain->forwards) {
+    ports.push_back({forward.protocol, forward.host_port});
+  }
+  if (host.PortsInUse(ports, domain->id).empty()) return {};
+  return Fail(ErrorCode::kUnavailable, "a port is in use (simulated)");
 }
 
 bool Runs(const SimulatedDomain& domain) { return domain.power != Observed::kStopped; }
@@ -104,6 +126,14 @@ Result<std::vector<ports::VolumeSighting>> SimulatedDriver::ListVolumes() {
   return sightings;
 }
 
+Result<std::vector<model::HostPort>> SimulatedDriver::PortsInUse(
+    const std::string&, const std::vector<model::HostPort>& ports) {
+  if (auto fault = BeginLook(SimulatedCall::kPortsInUse, std::nullopt); !fault) {
+    return std::unexpected(fault.error());
+  }
+  return host_->PortsInUse(ports, {});
+}
+
 Status SimulatedDriver::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {
   return AddVolume({SimulatedCall::kCreateDisk, order.vm}, order.name, guard);
 }
@@ -137,6 +167,7 @@ Status SimulatedDriver::Define(const ports::DomainOrder& order, const ports::Eff
                         domain->name = order.name;
                         domain->label = label;
                         domain->mac = order.mac;
+                        domain->forwards = order.forwards;
                         domain->volumes.clear();
                         for (const auto& name : {order.disk_name, order.seed_name}) {
                           if (!name.empty()) domain->volumes.push_back(name);
@@ -186,11 +217,13 @@ Status SimulatedDriver::Start(const model::VmId& vm, const ports::EffectGuard& g
                     // What QEMU says of a missing disk is an error that a later start may not meet.
                     return Fail(ErrorCode::kUnavailable, "there is no volume " + volume);
                   }
+                  if (auto ports = CheckPorts(host, seen); !ports) return ports;
                   return host.ChangeDomain(
                       SimulatedCall::kStart, vm, [&](std::optional<SimulatedDomain>& domain) {
                         if (auto check = CheckThere(domain, ledger, g); !check) return check;
                         if (domain->power == Observed::kRunning) return Status();
                         domain->power = Observed::kRunning;
+                        domain->stopped_by = StopCause::kNone;
                         ++domain->starts;
                         domain->console += fmt::format("simulated: {} started\n", domain->name);
                         return Status();
@@ -204,7 +237,7 @@ Status SimulatedDriver::Destroy(const model::VmId& vm, const ports::EffectGuard&
                   return host.ChangeDomain(
                       SimulatedCall::kDestroy, vm, [&](std::optional<SimulatedDomain>& domain) {
                         if (auto check = CheckIfThere(domain, ledger, g); !check) return check;
-                        if (domain) domain->power = Observed::kStopped;
+                        if (domain && Runs(*domain)) PowerOff(*domain, StopCause::kPerson);
                         return Status();
                       });
                 });
@@ -219,7 +252,7 @@ Status SimulatedDriver::Shutdown(const model::VmId& vm, const ports::EffectGuard
                                                return check;
                                              if (!Runs(*domain))
                                                return Fail(ErrorCode::kConflict, "it does not run");
-                                             domain->power = Observed::kStopped;
+                                             PowerOff(*domain, StopCause::kGuest);
                                              return {};
                                            });
                 });

@@ -36,6 +36,8 @@ class SimulatedDriver final : public ports::Hypervisor {
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override;
   Result<std::vector<ports::DomainSighting>> List() override;
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override;
+  Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) override;
   Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override;
   Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override;
   Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override;

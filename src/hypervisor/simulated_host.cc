@@ -15,6 +15,7 @@ std::string_view ToString(SimulatedCall call) {
     case SimulatedCall::kLook: return "look";
     case SimulatedCall::kList: return "list";
     case SimulatedCall::kListVolumes: return "list_volumes";
+    case SimulatedCall::kPortsInUse: return "ports_in_use";
     case SimulatedCall::kCreateDisk: return "create_disk";
     case SimulatedCall::kDeleteDisk: return "delete_disk";
     case SimulatedCall::kCreateSeed: return "create_seed";
@@ -116,6 +117,33 @@ bool SimulatedHost::HasVolume(const std::string& name) const {
   return volumes_.contains(name);
 }
 
+std::vector<model::HostPort> SimulatedHost::PortsInUse(const std::vector<model::HostPort>& ports,
+                                                       const model::VmId& but_for) const {
+  MonitorLock lock(*monitor_);
+  std::set<model::HostPort> taken = taken_ports_;
+  for (const auto& [id, domain] : domains_) {
+    if (id == but_for || domain.power == model::Observed::kStopped) continue;
+    for (const model::Forward& forward : domain.forwards) {
+      taken.insert({forward.protocol, forward.host_port});
+    }
+  }
+  std::vector<model::HostPort> in_use;
+  for (const model::HostPort& port : ports) {
+    if (taken.contains(port)) in_use.push_back(port);
+  }
+  return in_use;
+}
+
+void SimulatedHost::TakePort(const model::HostPort& port) {
+  MonitorLock lock(*monitor_);
+  taken_ports_.insert(port);
+}
+
+void SimulatedHost::FreePort(const model::HostPort& port) {
+  MonitorLock lock(*monitor_);
+  taken_ports_.erase(port);
+}
+
 Status SimulatedHost::Put(const model::VmId& id, std::optional<SimulatedDomain> domain) {
   if (!options_.directory.empty()) {
     if (auto stored = StoreDomain(options_.directory, id, domain); !stored) {
@@ -190,8 +218,10 @@ void SimulatedHost::PowerOffAll() {
   MonitorLock lock(*monitor_);
   const auto domains = domains_;
   for (const auto& [id, domain] : domains) {
+    if (domain.power == model::Observed::kStopped) continue;
     auto off = domain;
     off.power = model::Observed::kStopped;
+    off.stopped_by = model::StopCause::kHost;
     CHECK(Put(id, std::move(off)).has_value());
   }
 }

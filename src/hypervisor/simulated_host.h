@@ -27,9 +27,12 @@ struct SimulatedDomain {
   model::Observed power = model::Observed::kStopped;
   std::optional<model::Label> label;  // Of whatever ledger; absent for a stranger's.
   std::string mac;
-  std::vector<std::string> volumes;  // Without which it does not start.
+  std::vector<std::string> volumes;      // Without which it does not start.
+  std::vector<model::Forward> forwards;  // Whose host ports it has while it runs.
+  std::vector<std::string> addresses;    // That its host knows while it runs.
   std::string console;
   std::int64_t starts = 0;  // How often it went from stopped to running.
+  model::StopCause stopped_by = model::StopCause::kNone;
 
   bool operator==(const SimulatedDomain&) const = default;
 };
@@ -61,6 +64,9 @@ class SimulatedHost {
   std::vector<SimulatedDomain> DomainsBefore(Milliseconds ago) const;
   std::vector<std::string> Volumes() const;
   bool HasVolume(const std::string& name) const;
+  // Of `ports`, those that another domain that runs has, or a stranger's program.
+  std::vector<model::HostPort> PortsInUse(const std::vector<model::HostPort>& ports,
+                                          const model::VmId& but_for) const;
 
   // Runs `change` on the domain of that id, absent or not, while everything else stands still, and
   // keeps what it leaves: a domain, or none. An error of `change` is answered and keeps nothing, as
@@ -76,9 +82,13 @@ class SimulatedHost {
                       const Permit& permit);
 
   // For tests and checkers. Plant replaces a domain of its id and counts as no effect; PowerOffAll
-  // is a restart of the host; Effects counts how often a call really changed something.
+  // is a restart of the host (what runs is off, by kHost); Effects counts how often a call really
+  // changed something.
   void Plant(const SimulatedDomain& domain);
   void PowerOffAll();
+  // A stranger's program begins to listen there, or ends.
+  void TakePort(const model::HostPort& port);
+  void FreePort(const model::HostPort& port);
   std::int64_t Effects(SimulatedCall call) const;
 
  private:
@@ -100,6 +110,7 @@ class SimulatedHost {
   std::map<model::VmId, SimulatedDomain> domains_ GUARDED_BY(*monitor_);
   std::map<std::string, model::VmId> names_ GUARDED_BY(*monitor_);
   std::set<std::string> volumes_ GUARDED_BY(*monitor_);
+  std::set<model::HostPort> taken_ports_ GUARDED_BY(*monitor_);
   std::deque<Past> history_ GUARDED_BY(*monitor_);
   std::map<SimulatedCall, std::int64_t> effects_ GUARDED_BY(*monitor_);
 };

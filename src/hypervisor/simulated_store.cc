@@ -58,11 +58,43 @@ std::optional<model::Label> LabelFromJson(const json::object& object) {
                       .sequence = Number(object, "sequence")};
 }
 
+json::array ForwardsToJson(const std::vector<model::Forward>& forwards) {
+  json::array array;
+  for (const model::Forward& forward : forwards) {
+    array.push_back(json::object{{"protocol", ToString(forward.protocol)},
+                                 {"guest_port", forward.guest_port},
+                                 {"host_port", forward.host_port},
+                                 {"host_address", forward.host_address}});
+  }
+  return array;
+}
+
+std::vector<model::Forward> ForwardsFromJson(const json::object& object) {
+  std::vector<model::Forward> forwards;
+  const json::value* array = object.if_contains("forwards");
+  if (array == nullptr || !array->is_array()) return forwards;
+  for (const json::value& element : array->get_array()) {
+    if (!element.is_object()) continue;
+    const json::object& one = element.get_object();
+    forwards.push_back(
+        {.guest_port = static_cast<int>(Number(one, "guest_port")),
+         .protocol = model::ParseProtocol(Text(one, "protocol")).value_or(model::Protocol::kTcp),
+         .host_port = static_cast<int>(Number(one, "host_port")),
+         .host_address = Text(one, "host_address")});
+  }
+  return forwards;
+}
+
 std::string DomainToText(const SimulatedDomain& domain) {
-  json::object object{{"id", ToString(domain.id)},       {"name", domain.name},
-                      {"power", ToString(domain.power)}, {"mac", domain.mac},
-                      {"console", domain.console},       {"starts", domain.starts}};
+  json::object object{{"id", ToString(domain.id)},
+                      {"name", domain.name},
+                      {"power", ToString(domain.power)},
+                      {"mac", domain.mac},
+                      {"console", domain.console},
+                      {"starts", domain.starts},
+                      {"stopped_by", ToString(domain.stopped_by)}};
   if (domain.label) object["label"] = LabelToJson(*domain.label);
+  if (!domain.forwards.empty()) object["forwards"] = ForwardsToJson(domain.forwards);
   json::array volumes;
   for (const std::string& volume : domain.volumes) volumes.emplace_back(volume);
   object["volumes"] = std::move(volumes);
@@ -75,15 +107,19 @@ std::optional<SimulatedDomain> DomainFromJson(const json::value& value) {
   const auto id = ParseUuid(Text(object, "id"));
   const auto power = model::ParseObserved(Text(object, "power"));
   if (!id || !power) return std::nullopt;
-  SimulatedDomain domain{.id = {*id},
-                         .name = Text(object, "name"),
-                         .power = *power,
-                         .mac = Text(object, "mac"),
-                         .console = Text(object, "console"),
-                         .starts = Number(object, "starts")};
+  SimulatedDomain domain{
+      .id = {*id},
+      .name = Text(object, "name"),
+      .power = *power,
+      .mac = Text(object, "mac"),
+      .console = Text(object, "console"),
+      .starts = Number(object, "starts"),
+      .stopped_by =
+          model::ParseStopCause(Text(object, "stopped_by")).value_or(model::StopCause::kNone)};
   if (const json::value* label = object.if_contains("label"); label && label->is_object()) {
     domain.label = LabelFromJson(label->get_object());
   }
+  domain.forwards = ForwardsFromJson(object);
   if (const json::value* volumes = object.if_contains("volumes"); volumes && volumes->is_array()) {
     for (const json::value& name : volumes->get_array()) {
       if (name.is_string()) domain.volumes.emplace_back(name.get_string());

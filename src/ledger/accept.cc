@@ -7,9 +7,12 @@
 #include <variant>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
+#include "ledger/images.h"
 #include "ledger/reads.h"
 #include "ledger/reservation.h"
 #include "ledger/rows.h"
+#include "model/restart.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -33,10 +36,19 @@ std::optional<Declined> WhyBacklogFull(Tx& tx, std::int64_t most) {
                  fmt::format("{} operations are unfinished", tx.counters.Unfinished()));
 }
 
+std::optional<Declined> WhyTooManyKeys(Tx& tx, const Submission& submission) {
+  const model::Operation& operation = submission.operation;
+  if (!operation.key_hash || operation.kind == model::OperationKind::kDelete) return std::nullopt;
+  if (tx.counters.LiveKeys(operation.project) < submission.max_keys) return std::nullopt;
+  return Decline(DeclineReason::kTooManyKeys,
+                 fmt::format("{} keys of this project are remembered", submission.max_keys));
+}
+
 // What the ledger sets in a new operation that is still to be done.
 OperationRow NewOperation(Tx& tx, const Submission& submission, std::vector<model::VmId> vms) {
   OperationRow row;
   row.operation = submission.operation;
+  row.token = submission.token;
   row.vms = std::move(vms);
   model::Operation& operation = row.operation;
   operation.sequence = tx.counters.NextSequence();
@@ -61,12 +73,27 @@ OperationRow NewOperation(Tx& tx, const Submission& submission, std::vector<mode
 Accepted Write(Tx& tx, const Submission& submission, OperationRow row, std::vector<model::Vm> vms) {
   InsertOperation(tx.db, row);
   tx.counters.Count(row.operation.state, 1);
+  if (row.operation.key_hash) tx.counters.CountKeys(row.operation.project, 1);
   InsertEvents(tx.db, submission.events, tx.now);
   return Accepted{std::move(row.operation), std::move(vms)};
 }
 
+// Which host it will be is not known yet; a port that is free on none cannot be had.
+std::optional<Declined> WhyNoPort(Tx& tx, const model::Vm& vm) {
+  for (const model::Forward& forward : vm.spec.forwards) {
+    if (forward.host_port == 0) continue;
+    if (IsFreeSomewhere(tx.db, {forward.protocol, forward.host_port})) continue;
+    return Decline(DeclineReason::kPortTaken,
+                   fmt::format("{} port {}", ToString(forward.protocol), forward.host_port));
+  }
+  return std::nullopt;
+}
+
 AcceptOutcome AcceptCreate(Tx& tx, const Submission& submission, const ports::CreateVms& change) {
   if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
+  if (!change.vms.empty() && !IsImageThere(tx.db, change.vms.front().spec.image)) {
+    return Decline(DeclineReason::kImageGone, change.vms.front().spec.image.name);
+  }
   std::vector<std::string> names;
   std::vector<model::VmId> ids;
   // Summed here and not taken from the request, so that what is released later is what was
@@ -76,6 +103,7 @@ AcceptOutcome AcceptCreate(Tx& tx, const Submission& submission, const ports::Cr
     CHECK(vm.project == submission.operation.project && vm.operation == submission.operation.id);
     names.push_back(vm.name);
     ids.push_back(vm.id);
+    if (auto no_port = WhyNoPort(tx, vm)) return std::move(*no_port);
     demand = demand + Demand(vm.spec);
   }
   if (auto why_not = WhyNotReserve(
@@ -140,8 +168,18 @@ AcceptOutcome AcceptDelete(Tx& tx, const Submission& submission, const ports::De
   CHECK(IsLegal(vm->state, model::VmState::kDeleting));
   vm->state = model::VmState::kDeleting;
   vm->delete_operation = submission.operation.id;
+  vm->desired = model::Desired::kStopped;
   Touch(tx, *vm);
   return Write(tx, submission, NewOperation(tx, submission, {vm->id}), {std::move(*vm)});
+}
+
+// What a person asked for begins a new story: restarts are counted anew.
+Accepted WritePower(Tx& tx, const Submission& submission, model::Desired desired, model::Vm vm) {
+  vm.desired = desired;
+  vm.restarts = 0;
+  vm.restarted.reset();
+  Touch(tx, vm);
+  return Write(tx, submission, NewOperation(tx, submission, {vm.id}), {std::move(vm)});
 }
 
 AcceptOutcome AcceptPower(Tx& tx, const Submission& submission, const ports::PowerVm& change) {
@@ -150,7 +188,26 @@ AcceptOutcome AcceptPower(Tx& tx, const Submission& submission, const ports::Pow
   if (auto stale = WhyStale(*vm, change.if_version)) return std::move(*stale);
   if (vm->state != model::VmState::kReady || vm->delete_operation) return WrongState(*vm);
   if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
-  vm->desired = change.desired;
+  return WritePower(tx, submission, change.desired, std::move(*vm));
+}
+
+// An operation that was accepted and not yet done for the VM, its create excepted: what it does is
+// not known here, so nothing is begun beside it.
+bool IsAboutToChange(Tx& tx, const model::VmId& vm) {
+  Query query = tx.db.Prepare(
+      "SELECT 1 FROM operations WHERE vm_ids = ?1 AND kind <> 'create' AND finished_ms IS NULL");
+  return query.Bind(vm).Next();
+}
+
+AcceptOutcome AcceptRestart(Tx& tx, const Submission& submission, const ports::RestartVm& change) {
+  auto vm = FindTarget(tx, submission, change.vm);
+  if (!vm) return std::move(vm.error());
+  if (auto stale = WhyStale(*vm, change.if_version)) return std::move(*stale);
+  const bool is_due = JudgeRestart(*vm, tx.now) == model::RestartVerdict::kDue;
+  if (!is_due || vm->holder || IsAboutToChange(tx, vm->id)) return WrongState(*vm);
+  if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
+  ++vm->restarts;
+  vm->restarted = tx.now;
   Touch(tx, *vm);
   return Write(tx, submission, NewOperation(tx, submission, {vm->id}), {std::move(*vm)});
 }
@@ -160,8 +217,10 @@ AcceptOutcome AcceptPower(Tx& tx, const Submission& submission, const ports::Pow
 Accepted WriteUpdate(Tx& tx, const Submission& submission, model::Vm vm) {
   OperationRow row;
   row.operation = submission.operation;
+  row.token = submission.token;
   row.vms = {vm.id};
   model::Operation& operation = row.operation;
+  operation.kind = model::OperationKind::kUpdate;
   operation.state = model::OperationState::kSucceeded;
   operation.due = operation.accepted = operation.updated = tx.now;
   operation.finished = tx.now;
@@ -182,12 +241,24 @@ Accepted WriteUpdate(Tx& tx, const Submission& submission, model::Vm vm) {
   return Accepted{std::move(operation), {std::move(vm)}};
 }
 
+bool IsAsDesired(const model::Vm& vm, model::Desired desired) {
+  const model::Observed wanted =
+      desired == model::Desired::kRunning ? model::Observed::kRunning : model::Observed::kStopped;
+  return vm.desired == desired && vm.observed == wanted;
+}
+
 AcceptOutcome AcceptUpdate(Tx& tx, const Submission& submission, const ports::UpdateVm& change) {
   auto vm = FindTarget(tx, submission, change.vm);
   if (!vm) return std::move(vm.error());
   if (auto stale = WhyStale(*vm, change.if_version)) return std::move(*stale);
   if (vm->state == model::VmState::kDeleting || vm->state == model::VmState::kDeleted) {
     return WrongState(*vm);
+  }
+  // Asked for again while it is being done, it is done once more: that changes nothing.
+  const bool is_power = change.desired && !IsAsDesired(*vm, *change.desired);
+  if (is_power && vm->state != model::VmState::kReady) return WrongState(*vm);
+  if (is_power) {
+    if (auto full = WhyBacklogFull(tx, submission.max_backlog)) return std::move(*full);
   }
   const bool is_renamed = change.name && *change.name != vm->name;
   // A failed VM holds no name; it asks for its name when it is revived.
@@ -199,11 +270,14 @@ AcceptOutcome AcceptUpdate(Tx& tx, const Submission& submission, const ports::Up
       return taken;
     }
   }
-  if (is_renamed || (change.labels && *change.labels != vm->labels)) {
-    if (change.name) vm->name = *change.name;
-    if (change.labels) vm->labels = *change.labels;
-    Touch(tx, *vm);
-  }
+  const model::Vm before = *vm;
+  if (change.name) vm->name = *change.name;
+  if (change.labels) vm->labels = *change.labels;
+  if (change.restart) vm->restart = *change.restart;
+  if (is_power) return WritePower(tx, submission, *change.desired, std::move(*vm));
+  const bool is_changed =
+      is_renamed || vm->labels != before.labels || vm->restart != before.restart;
+  if (is_changed) Touch(tx, *vm);
   return WriteUpdate(tx, submission, std::move(*vm));
 }
 
@@ -214,6 +288,7 @@ AcceptOutcome AcceptOne(Tx& tx, const Submission& submission) {
       return std::visit([](auto& found) { return AcceptOutcome(std::move(found)); }, *known);
     }
   }
+  if (auto too_many = WhyTooManyKeys(tx, submission)) return std::move(*too_many);
   struct Visitor {
     Tx& tx;
     const Submission& submission;
@@ -225,6 +300,9 @@ AcceptOutcome AcceptOne(Tx& tx, const Submission& submission) {
     }
     AcceptOutcome operator()(const ports::PowerVm& change) {
       return AcceptPower(tx, submission, change);
+    }
+    AcceptOutcome operator()(const ports::RestartVm& change) {
+      return AcceptRestart(tx, submission, change);
     }
     AcceptOutcome operator()(const ports::UpdateVm& change) {
       return AcceptUpdate(tx, submission, change);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 #include "ledger/reservation.h"
 #include "ledger/rows.h"
 #include "model/limits.h"
@@ -46,7 +47,7 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   operation.lease_owner = request.owner.value;
   operation.lease_until = tx.now + request.ttl;
   operation.updated = tx.now;
-  UpdateOperation(tx.db, operation);
+  UpdateLease(tx.db, operation);
   if (is_told) InsertTimeline(tx.db, operation.sequence, line, tx.now);
 }
 
@@ -74,9 +75,15 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
   }
   if (change.release_host) LeaveHost(tx, vm);
   if (change.place_on && !PlaceOn(tx, vm, *change.place_on)) return AdvanceOutcome::kNoRoom;
+  if (change.reserve_ports && !ReservePorts(tx, vm, *change.reserve_ports)) {
+    return AdvanceOutcome::kPortTaken;
+  }
   if (change.release_reservation) ReleaseReservation(tx, vm);
   if (change.desired) vm.desired = *change.desired;
-  if (change.observed) vm.observed = *change.observed;
+  if (change.observed) {
+    vm.observed = *change.observed;
+    vm.stopped_by = change.stopped_by;
+  }
   if (change.clear_failure) vm.failure.reset();
   if (change.failure) vm.failure = change.failure;
   if (change.release_hold && vm.holder == by) vm.holder.reset();
@@ -85,7 +92,8 @@ AdvanceOutcome Apply(Tx& tx, const model::OperationId& by, const VmChange& chang
 
 bool LooksTheSame(const model::Vm& a, const model::Vm& b) {
   return a.state == b.state && a.desired == b.desired && a.observed == b.observed &&
-         a.host == b.host && a.failure == b.failure && a.holds_reservation == b.holds_reservation;
+         a.stopped_by == b.stopped_by && a.host == b.host && a.forwards == b.forwards &&
+         a.failure == b.failure && a.holds_reservation == b.holds_reservation;
 }
 
 AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {
@@ -105,7 +113,7 @@ AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {
     } else if (before->holder == vm.holder) {
       continue;
     }
-    UpdateVm(tx.db, vm);
+    UpdateVm(tx.db, *before, vm);
   }
   return AdvanceOutcome::kRecorded;
 }
@@ -115,43 +123,34 @@ bool IsMarked(Tx& tx, const Uuid& subject) {
   return query.Bind(subject).Next();
 }
 
-void GiveLeaseBack(model::Operation& operation, Time due) {
-  operation.lease_owner = std::string(model::kUnleased);
-  operation.lease_until = Time{};
-  operation.due = due;
-}
-
-void ReleaseHolds(Tx& tx, const OperationRow& row) {
+void ReleaseHolds(Tx& tx, const HeldOperation& row, const model::OperationId& id) {
   for (const model::VmId& vm : row.vms) {
-    tx.db.Run("UPDATE vms SET holder = NULL WHERE id = ?1 AND holder = ?2", vm, row.operation.id);
+    const auto before = FindVm(tx.db, vm);
+    if (!before || before->holder != id) continue;
+    model::Vm after = *before;
+    after.holder.reset();
+    UpdateVm(tx.db, *before, after);
   }
 }
 
-void WriteOperation(Tx& tx, const Advance& advance, OperationRow& row) {
-  model::Operation& operation = row.operation;
-  CHECK_MSG(IsLegal(operation.state, advance.state),
-            fmt::format("operation {} from {} to {}", ToString(operation.id),
-                        ToString(operation.state), ToString(advance.state)));
-  tx.counters.Count(operation.state, -1);
-  tx.counters.Count(advance.state, 1);
-  operation.state = advance.state;
-  operation.items = advance.items;
-  operation.failure = advance.failure;
-  operation.is_stuck = advance.is_stuck;
-  if (advance.drop_secrets) operation.sealed_secrets.clear();
-  operation.updated = tx.now;
-  if (IsFinished(operation.state)) {
-    GiveLeaseBack(operation, tx.now);
-    operation.finished = tx.now;
-    ReleaseHolds(tx, row);
+void WriteOperation(Tx& tx, const Advance& advance, const HeldOperation& row) {
+  CHECK_MSG(IsLegal(row.state, advance.state),
+            fmt::format("operation {} from {} to {}", ToString(advance.lease.operation),
+                        ToString(row.state), ToString(advance.state)));
+  tx.counters.Move(row.state, advance.state);
+  OperationProgress progress{row.sequence,     advance.state,        advance.items, advance.failure,
+                             advance.is_stuck, advance.drop_secrets, tx.now,        std::nullopt};
+  if (IsFinished(advance.state)) {
+    progress.due = tx.now;
+    ReleaseHolds(tx, row, advance.lease.operation);
   } else if (advance.release_due_in) {
-    GiveLeaseBack(operation, tx.now + *advance.release_due_in);
+    progress.due = tx.now + *advance.release_due_in;
   }
-  UpdateOperation(tx.db, operation);
+  UpdateProgress(tx.db, progress);
 }
 
-bool IsHeldBy(const model::Operation& operation, const model::Lease& lease) {
-  return !operation.finished && operation.lease_owner == lease.owner.value &&
+bool IsHeldBy(const HeldOperation& operation, const model::Lease& lease) {
+  return !operation.is_finished && operation.lease_owner == lease.owner.value &&
          operation.fence == lease.fence && operation.lease_owner != model::kUnleased;
 }
 
@@ -189,8 +188,8 @@ std::vector<model::OperationId> Renew(Tx& tx, std::span<const model::Lease> leas
 
 AdvanceOutcome Record(Tx& tx, const Advance& advance) {
   // Read and compared here, written below: nobody else writes during the transaction.
-  auto row = FindOperation(tx.db, advance.lease.operation);
-  if (!row || !IsHeldBy(row->operation, advance.lease)) return AdvanceOutcome::kLost;
+  const auto row = FindHeldOperation(tx.db, advance.lease.operation);
+  if (!row || !IsHeldBy(*row, advance.lease)) return AdvanceOutcome::kLost;
   if (!tx.db.ok()) return AdvanceOutcome::kLost;  // A row that cannot be read decides nothing.
   if (advance.unless_marked && IsMarked(tx, *advance.unless_marked)) {
     return AdvanceOutcome::kMarked;
@@ -198,9 +197,7 @@ AdvanceOutcome Record(Tx& tx, const Advance& advance) {
   const AdvanceOutcome outcome = ApplyAll(tx, advance);
   if (outcome != AdvanceOutcome::kRecorded || !tx.db.ok()) return outcome;
   WriteOperation(tx, advance, *row);
-  for (const model::TimelineEntry& line : advance.timeline) {
-    InsertTimeline(tx.db, row->operation.sequence, line, tx.now);
-  }
+  InsertTimeline(tx.db, row->sequence, advance.timeline, tx.now);
   InsertEvents(tx.db, advance.events, tx.now);
   return AdvanceOutcome::kRecorded;
 }

@@ -195,6 +195,8 @@ TEST_P(Workers, PlaceVmsWhereThereIsRoomAndGiveItBack) {
   EXPECT_EQ(place(taken[1], "small"), AdvanceOutcome::kNoRoom);
   EXPECT_EQ(place(taken[1], "unheard-of"), AdvanceOutcome::kNoRoom);
   EXPECT_EQ(place(taken[1], "large"), AdvanceOutcome::kRecorded);
+  EXPECT_EQ(place(taken[0], "large"), AdvanceOutcome::kNoRoom) << "its host is not dead";
+  ASSERT_TRUE(world.ledger->SetHostState(model::HostId{"small"}, model::HostState::kDead));
   EXPECT_EQ(place(taken[0], "large"), AdvanceOutcome::kRecorded);  // Moves.
   EXPECT_EQ(world.ReservedOn("small"), model::Resources{});
   EXPECT_EQ(world.ReservedOn("large").vms, 2);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "model/limits.h"
+#include "model/work_limits.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -49,6 +50,7 @@ Connections::Connections(ConnectionOptions options, std::unique_ptr<Db> writer, 
     : options_(std::move(options)),
       threads_(threads),
       logger_(logger),
+      hot_vms_(threads, limits::kHotVms),
       writer_(std::move(writer)),
       monitor_(threads.NewMonitor()) {}
 
@@ -63,6 +65,7 @@ Connections::~Connections() {
 
 Status Connections::Start() {
   if (Status set = SetUpWriter(*writer_, options_); !set) return set;
+  writer_->Tell(&hot_vms_);
   if (options_.path.empty() || !options_.has_checkpoint_thread) return {};
   sqlite3_wal_hook(writer_->Raw(), &Connections::NoteLogSize, this);
   checkpoint_thread_ =
@@ -151,6 +154,7 @@ Status Connections::OpenWriterAnew() {
   if (!writer) return std::unexpected(writer.error());
   if (Status set = SetUpWriter(**writer, options_); !set) return set;
   writer_ = std::move(*writer);
+  writer_->Tell(&hot_vms_);
   if (checkpoint_thread_) sqlite3_wal_hook(writer_->Raw(), &Connections::NoteLogSize, this);
   return {};
 }

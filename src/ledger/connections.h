@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/threads.h"
+#include "ledger/hot_vms.h"
 #include "ledger/sqlite_db.h"
 
 namespace vmonce::ledger {
@@ -42,6 +43,9 @@ class Connections {
   // the connection.
   Status Read(const std::function<void(Db&)>& work);
 
+  // What the writer has written last.
+  HotVms& hot_vms() { return hot_vms_; }
+
   // The writer, opened anew when it was distrusted.
   Result<Db*> Writer();
   // After an error at COMMIT: what the connections would show and what the file will say after a
@@ -67,6 +71,7 @@ class Connections {
   const ConnectionOptions options_;
   Threads& threads_;
   Logger& logger_;
+  HotVms hot_vms_;
   std::unique_ptr<Db> writer_;
   bool is_distrusted_ = false;  // The writer's user's own.
 

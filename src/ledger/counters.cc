@@ -4,6 +4,7 @@ namespace vmonce::ledger {
 
 std::int64_t Counters::NextSequence() {
   is_changed_ = true;
+  ++changes_;
   return ++Load().last_sequence;
 }
 
@@ -13,6 +14,7 @@ void Counters::Reserve(const model::ProjectId& project, const model::Resources& 
   usage.is_changed = true;
   Load().used = Load().used + demand;
   is_changed_ = true;
+  ++changes_;
 }
 
 void Counters::Release(const model::ProjectId& project, const model::Resources& demand) {
@@ -22,6 +24,7 @@ void Counters::Release(const model::ProjectId& project, const model::Resources& 
 void Counters::Count(model::OperationState state, int by) {
   Totals& totals = Load();
   is_changed_ = true;
+  ++changes_;
   switch (state) {
     case model::OperationState::kAccepted:
     case model::OperationState::kRunning:
@@ -32,15 +35,31 @@ void Counters::Count(model::OperationState state, int by) {
   }
 }
 
+void Counters::Move(model::OperationState from, model::OperationState to) {
+  // Most records go on with an unfinished operation, and no row is read or written for them.
+  if (!IsFinished(from) && !IsFinished(to)) return;
+  Count(from, -1);
+  Count(to, 1);
+}
+
+void Counters::CountKeys(const model::ProjectId& project, int by) {
+  Usage& usage = Row(project);
+  usage.live_keys += by;
+  usage.is_changed = true;
+  ++changes_;
+}
+
 void Counters::Write() {
   for (const auto& [project, usage] : projects_) {
     if (!usage.is_changed) continue;
     // A row below zero breaks a CHECK of the schema: the transaction fails, the books stay right.
     db_.Run(
-        "INSERT INTO usage (project, vms, cpus, memory_mib, disk_gib) VALUES (?1, ?2, ?3, ?4, ?5) "
+        "INSERT INTO usage (project, vms, cpus, memory_mib, disk_gib, live_keys) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
         "ON CONFLICT (project) DO UPDATE SET vms = excluded.vms, cpus = excluded.cpus, "
-        "memory_mib = excluded.memory_mib, disk_gib = excluded.disk_gib",
-        project, usage.used);
+        "memory_mib = excluded.memory_mib, disk_gib = excluded.disk_gib, "
+        "live_keys = excluded.live_keys",
+        project, usage.used, usage.live_keys);
   }
   if (!is_changed_) return;
   db_.Run(
@@ -53,9 +72,12 @@ void Counters::Write() {
 Counters::Usage& Counters::Row(const model::ProjectId& project) {
   const auto [row, is_new] = projects_.try_emplace(project);
   if (is_new) {
-    Query query =
-        db_.Prepare("SELECT vms, cpus, memory_mib, disk_gib FROM usage WHERE project = ?1");
-    if (query.Bind(project).Next()) row->second.used = query.Amounts();
+    Query query = db_.Prepare(
+        "SELECT vms, cpus, memory_mib, disk_gib, live_keys FROM usage WHERE project = ?1");
+    if (query.Bind(project).Next()) {
+      row->second.used = query.Amounts();
+      row->second.live_keys = query.Int();
+    }
   }
   return row->second;
 }

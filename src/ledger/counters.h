@@ -1,6 +1,6 @@
 // What is used and how much is unfinished, kept as counters in the tables `usage` and `totals`, so
 // that a claim never counts rows. Read at the first need in a transaction and written once at its
-// end, so that a batch of claims shares one write.
+// end, so that all its members share one write.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,22 @@ class Counters {
   void Release(const model::ProjectId& project, const model::Resources& demand);
   // `by` operations more (or less) are in that state.
   void Count(model::OperationState state, int by);
+  // One operation goes from one state to another.
+  void Move(model::OperationState from, model::OperationState to);
+
+  // Records of the project that have a key.
+  std::int64_t LiveKeys(const model::ProjectId& project) { return Row(project).live_keys; }
+  void CountKeys(const model::ProjectId& project, int by);
 
   void Write();
+
+  // Grows with every change.
+  std::int64_t Changes() const { return changes_; }
 
  private:
   struct Usage {
     model::Resources used;
+    std::int64_t live_keys = 0;
     bool is_changed = false;
   };
   struct Totals {
@@ -50,6 +60,7 @@ class Counters {
   Totals totals_;
   bool is_loaded_ = false;
   bool is_changed_ = false;
+  std::int64_t changes_ = 0;
   std::map<model::ProjectId, Usage> projects_;
 };
 

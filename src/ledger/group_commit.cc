@@ -1,6 +1,7 @@
 #include "ledger/group_commit.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,21 +14,25 @@ GroupCommit::GroupCommit(Connections& connections, Clock& clock, Threads& thread
                          std::size_t max_batch)
     : connections_(connections),
       clock_(clock),
+      threads_(threads),
       max_batch_(std::max<std::size_t>(max_batch, 1)),
       monitor_(threads.NewMonitor()) {}
 
 Status GroupCommit::Run(const Work& work) {
-  Member me{work, {}};
-  MonitorLock lock(*monitor_);
-  queue_.push_back(&me);
-  while (!me.is_done) {
-    if (has_leader_) {
-      monitor_->Wait();
-    } else {
-      Lead();
-    }
+  const auto me = std::make_shared<Member>(work, threads_);
+  bool leads = false;
+  {
+    MonitorLock lock(*monitor_);
+    queue_.push_back(me);
+    leads = !has_leader_;
+    has_leader_ = true;
   }
-  return me.result;
+  if (!leads) {
+    // Rung when the work is done, or to lead.
+    me->bell.WaitUntil(kNever);
+  }
+  if (!me->is_done) Lead();
+  return std::move(me->result);
 }
 
 std::size_t GroupCommit::Waiting() const {
@@ -36,28 +41,39 @@ std::size_t GroupCommit::Waiting() const {
 }
 
 void GroupCommit::Lead() {
-  has_leader_ = true;
-  const std::size_t size = std::min(queue_.size(), max_batch_);
-  std::vector<Member*> batch(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
-  monitor_->Unlock();
+  std::vector<MemberPointer> batch;
+  {
+    MonitorLock lock(*monitor_);
+    const auto end =
+        queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), max_batch_));
+    batch.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+    queue_.erase(queue_.begin(), end);
+  }
   Commit(batch);
-  monitor_->Lock();
-  for (Member* member : batch) member->is_done = true;
-  has_leader_ = false;
-  monitor_->NotifyAll();
+  MemberPointer next;
+  {
+    MonitorLock lock(*monitor_);
+    has_leader_ = !queue_.empty();
+    if (has_leader_) next = queue_.front();
+  }
+  // The next commit first: whoever is told comes back with more only later.
+  if (next) next->bell.Ring();
+  for (const MemberPointer& member : batch) {
+    member->is_done = true;
+    member->bell.Ring();
+  }
 }
 
-void GroupCommit::Commit(std::span<Member* const> batch) {
+void GroupCommit::Commit(std::span<const MemberPointer> batch) {
   const auto writer = connections_.Writer();
   if (!writer) {
-    for (Member* member : batch) member->result = std::unexpected(writer.error());
+    for (const MemberPointer& member : batch) member->result = std::unexpected(writer.error());
     return;
   }
   if (RunTogether(**writer, batch) == End::kUndone && batch.size() > 1) {
-    // One member's trouble (a disk that is full for it) undid the others' work too: each once more,
-    // alone. After an error at COMMIT nobody is run again, since the work may have been done.
-    for (Member* const& member : batch) {
+    // One member's trouble undid the others' work too: each once more, alone. After an error at
+    // COMMIT nobody is run again, since the work may have been done.
+    for (const MemberPointer& member : batch) {
       const auto again = connections_.Writer();
       if (again) {
         RunTogether(**again, std::span(&member, 1));
@@ -72,46 +88,60 @@ void GroupCommit::Commit(std::span<Member* const> batch) {
   if (!connections_.Writer()) return;
 }
 
-GroupCommit::End GroupCommit::RunTogether(Db& db, std::span<Member* const> batch) {
+GroupCommit::End GroupCommit::RunTogether(Db& db, std::span<const MemberPointer> batch) {
   db.Run("BEGIN IMMEDIATE");
   if (auto error = db.TakeError()) {
-    for (Member* member : batch) member->result = std::unexpected(*error);
+    for (const MemberPointer& member : batch) member->result = std::unexpected(*error);
     return End::kCommitted;  // Nobody can have undone another's work: there was none.
   }
-  for (Member* member : batch) {
-    if (!RunMember(db, *member, batch.size() > 1)) return End::kUndone;
+  Counters counters(db);
+  for (const MemberPointer& member : batch) {
+    if (!RunMember(db, *member, counters)) return Undo(db);
+  }
+  counters.Write();
+  if (auto error = db.TakeError()) {
+    // Counters that break a rule of the schema are one member's doing.
+    for (const MemberPointer& member : batch) {
+      if (member->result) member->result = std::unexpected(*error);
+    }
+    return Undo(db);
   }
   return Finish(db, batch);
 }
 
-// False when the transaction is gone as a whole.
-bool GroupCommit::RunMember(Db& db, Member& member, bool has_savepoint) {
-  if (has_savepoint) db.Run("SAVEPOINT member");
-  Tx tx(db, clock_.Now());
+// False when the member failed and left something behind that only the end of the transaction can
+// undo. That is rare: members look before they write. A savepoint for each would copy every page
+// that it changes.
+bool GroupCommit::RunMember(Db& db, Member& member, Counters& counters) {
+  const std::int64_t changes = db.ChangesEver() + counters.Changes();
+  Tx tx(db, clock_.Now(), counters);
   member.result = member.work(tx);
-  if (member.result) tx.counters.Write();
-  if (member.result && has_savepoint) db.Run("RELEASE member");
   if (auto error = db.TakeError()) member.result = std::unexpected(std::move(*error));
   if (member.result) return true;
-  // A full disk, among others, makes SQLite undo the whole transaction by itself; a later SAVEPOINT
-  // would then begin, and its RELEASE commit, a transaction of its own.
-  if (db.IsAutocommit()) return false;
-  if (has_savepoint) {
-    db.Run("ROLLBACK TO member");
-    db.Run("RELEASE member");
-    if (!db.TakeError()) return true;
-  }
-  if (!db.IsAutocommit()) db.Run("ROLLBACK");
-  db.TakeError();
-  CHECK_MSG(db.IsAutocommit(), "a transaction that can neither be kept nor undone");
-  return false;
+  // A full disk, among others, makes SQLite undo the whole transaction by itself; what came later
+  // would then be committed one by one.
+  return !db.IsAutocommit() && db.ChangesEver() + counters.Changes() == changes;
 }
 
-GroupCommit::End GroupCommit::Finish(Db& db, std::span<Member* const> batch) {
+GroupCommit::End GroupCommit::Undo(Db& db) {
+  if (!db.IsAutocommit()) db.Run("ROLLBACK");
+  db.TakeError();
+  connections_.hot_vms().Undone();
+  CHECK_MSG(db.IsAutocommit(), "a transaction that can neither be kept nor undone");
+  return End::kUndone;
+}
+
+GroupCommit::End GroupCommit::Finish(Db& db, std::span<const MemberPointer> batch) {
+  HotVms& hot_vms = connections_.hot_vms();
+  hot_vms.BeforeCommit();
   db.Run("COMMIT");
   const bool was_busy = db.LastCode() == SQLITE_BUSY;
   auto error = db.TakeError();
-  if (!error) return End::kCommitted;
+  if (!error) {
+    hot_vms.Committed();
+    return End::kCommitted;
+  }
+  hot_vms.Forget();
   if (was_busy && !db.IsAutocommit()) {
     db.Run("ROLLBACK");
     db.TakeError();
@@ -120,7 +150,7 @@ GroupCommit::End GroupCommit::Finish(Db& db, std::span<Member* const> batch) {
     error->code = ErrorCode::kUnknown;
     connections_.Distrust();
   }
-  for (Member* member : batch) {
+  for (const MemberPointer& member : batch) {
     if (member->result) member->result = std::unexpected(*error);
   }
   return End::kCommitted;

@@ -1,6 +1,7 @@
 // Concurrent writers share a transaction, and so its fsync. Whoever comes first leads: it takes all
-// that wait, runs each in a savepoint of its own, and commits once; the next batch gathers
-// meanwhile. No thread of its own, no lingering.
+// that wait, runs one after the other, and commits once; the next batch gathers meanwhile. A member
+// that fails after it has written undoes the batch, and each is run again alone. No thread of its
+// own, no lingering.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/doorbell.h"
 #include "base/result.h"
 #include "base/threads.h"
 #include "ledger/connections.h"
@@ -34,25 +36,35 @@ class GroupCommit {
   std::size_t Waiting() const;
 
  private:
+  // Shared by its caller and by the leader that tells it, since the caller goes as soon as it
+  // knows.
   struct Member {
+    Member(const Work& w, Threads& threads) : work(w), bell(threads) {}
+
     const Work& work;
     Status result;
+    // Written before the bell is rung, and read after it.
     bool is_done = false;
+    Doorbell bell;
   };
+  using MemberPointer = std::shared_ptr<Member>;
   // What became of the transaction as a whole.
   enum class End { kCommitted, kUndone };
 
-  void Lead() REQUIRES(*monitor_);
-  void Commit(std::span<Member* const> batch);
-  End RunTogether(Db& db, std::span<Member* const> batch);
-  bool RunMember(Db& db, Member& member, bool has_savepoint);
-  End Finish(Db& db, std::span<Member* const> batch);
+  // Commits what waits, whose first is the caller's own, and names the next leader.
+  void Lead();
+  void Commit(std::span<const MemberPointer> batch);
+  End RunTogether(Db& db, std::span<const MemberPointer> batch);
+  bool RunMember(Db& db, Member& member, Counters& counters);
+  End Undo(Db& db);
+  End Finish(Db& db, std::span<const MemberPointer> batch);
 
   Connections& connections_;
   Clock& clock_;
+  Threads& threads_;
   const std::size_t max_batch_;
   std::unique_ptr<Monitor> monitor_;
-  std::deque<Member*> queue_ GUARDED_BY(*monitor_);
+  std::deque<MemberPointer> queue_ GUARDED_BY(*monitor_);
   bool has_leader_ GUARDED_BY(*monitor_) = false;
 };
 

@@ -161,6 +161,26 @@ TEST_F(GroupCommitTest, AMemberThatFailsUndoesItselfAlone) {
   EXPECT_EQ(Count("d"), 1);
 }
 
+TEST_F(GroupCommitTest, AMemberThatWroteNothingBeforeItFailedCostsTheOthersNothing) {
+  std::atomic<int> runs = 0;
+  const auto insert = [&](Tx& tx) -> Status {
+    ++runs;
+    Insert(tx, std::to_string(runs));
+    return {};
+  };
+  const auto results = RunTogether({
+      insert,
+      [](Tx&) -> Status { return Fail(ErrorCode::kConflict, "no"); },
+      insert,
+  });
+  EXPECT_EQ(runs, 2) << "nobody was run again";
+  EXPECT_TRUE(results[0].has_value());
+  EXPECT_EQ(results[1].error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(results[2].has_value());
+  EXPECT_EQ(Count("1"), 1);
+  EXPECT_EQ(Count("2"), 1);
+}
+
 TEST_F(GroupCommitTest, ADiskThatIsFullForOneMemberLeavesNothingHalfDone) {
   std::atomic<int> runs = 0;
   const auto results = RunTogether({

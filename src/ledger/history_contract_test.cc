@@ -160,16 +160,19 @@ class Histories : public LedgerContract {
 
   void AuditOperations() {
     std::map<std::string, std::int64_t> in_state;
+    std::int64_t keys = 0;
     ports::Page page{100, ""};
     do {
       const auto answer = world.ledger->ListOperations(world.project, {}, page);
       ASSERT_TRUE(answer.has_value());
       for (const auto& operation : answer->rows) {
         ++in_state[std::string(ToString(operation.state))];
+        keys += operation.key_hash ? 1 : 0;
         EXPECT_EQ(operation.finished.has_value(), IsFinished(operation.state));
       }
       page.after = answer->next;
     } while (!page.after.empty());
+    EXPECT_EQ(world.ledger->LiveKeys(world.project), keys);
     const auto totals = world.ledger->Totals();
     for (const auto& [state, count] : totals->operations_in_state) {
       EXPECT_EQ(count, in_state[state]) << state;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "ledger/rows.h"
+#include "model/restart.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -54,15 +55,21 @@ bool MarkRegistered(Tx& tx, const model::HostId& host) {
 }
 
 bool SetHostState(Tx& tx, const model::HostId& host, model::HostState state) {
-  tx.db.Run("UPDATE hosts SET state = ?2 WHERE id = ?1", host, ToString(state));
+  tx.db.Run(
+      "UPDATE hosts SET state = ?2, is_returning = (is_returning OR ?2 = 'dead') WHERE id = ?1",
+      host, ToString(state));
   return tx.db.Changes() > 0;
+}
+
+void MarkReturned(Tx& tx, const model::HostId& host) {
+  tx.db.Run("UPDATE hosts SET is_returning = 0 WHERE id = ?1 AND state <> 'dead'", host);
 }
 
 std::vector<model::Host> Hosts(Db& db) {
   Query query = db.Prepare(
       "SELECT id, uri, state, is_registered, capacity_vms, capacity_cpus, capacity_memory_mib, "
-      "capacity_disk_gib, reserved_vms, reserved_cpus, reserved_memory_mib, reserved_disk_gib "
-      "FROM hosts ORDER BY id");
+      "capacity_disk_gib, reserved_vms, reserved_cpus, reserved_memory_mib, reserved_disk_gib, "
+      "is_returning FROM hosts ORDER BY id");
   std::vector<model::Host> hosts;
   while (query.Next()) {
     model::Host& host = hosts.emplace_back();
@@ -74,6 +81,7 @@ std::vector<model::Host> Hosts(Db& db) {
     host.is_registered = query.Bool();
     host.capacity = query.Amounts();
     host.reserved = query.Amounts();
+    host.is_returning = query.Bool();
   }
   return hosts;
 }
@@ -108,6 +116,18 @@ std::vector<model::VmId> InTombstones(Db& db, std::span<const model::VmId> vms) 
   return found;
 }
 
+std::vector<model::VmId> MovedAway(Db& db, const model::HostId& host,
+                                   std::span<const model::VmId> vms) {
+  std::vector<model::VmId> found;
+  for (const model::VmId& vm : vms) {
+    Query query = db.Prepare(
+        "SELECT 1 FROM former_hosts WHERE vm = ?1 AND host = ?2 AND NOT EXISTS "
+        "(SELECT 1 FROM vms WHERE vms.id = former_hosts.vm AND vms.host = former_hosts.host)");
+    if (query.Bind(vm, host).Next()) found.push_back(vm);
+  }
+  return found;
+}
+
 int Observe(Tx& tx, std::span<const ports::Observation> observations) {
   int stood = 0;
   for (const ports::Observation& observation : observations) {
@@ -118,9 +138,13 @@ int Observe(Tx& tx, std::span<const ports::Observation> observations) {
     CHECK_MSG(IsLegal(vm->state, state) || !tx.db.ok(),
               fmt::format("VM {} observed from {} to {}", ToString(vm->id), ToString(vm->state),
                           ToString(state)));
-    if (vm->state != state || vm->observed != observation.observed) {
+    const auto addresses = observation.addresses.value_or(vm->addresses);
+    if (vm->state != state || vm->observed != observation.observed || vm->addresses != addresses) {
       vm->state = state;
       vm->observed = observation.observed;
+      vm->stopped_by = observation.stopped_by;
+      vm->restarts = RestartsInARow(*vm, tx.now);
+      vm->addresses = addresses;
       ++vm->version;
       vm->updated = tx.now;
       UpdateVm(tx.db, *vm);

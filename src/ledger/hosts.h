@@ -13,11 +13,14 @@ void PutHost(Tx& tx, const model::Host& host);
 // False when there is no such host.
 bool MarkRegistered(Tx& tx, const model::HostId& host);
 bool SetHostState(Tx& tx, const model::HostId& host, model::HostState state);
+void MarkReturned(Tx& tx, const model::HostId& host);
 std::vector<model::Host> Hosts(Db& db);
 
 std::vector<model::Vm> VmsOnHost(Db& db, const model::HostId& host,
                                  std::span<const model::VmId> also);
 std::vector<model::VmId> InTombstones(Db& db, std::span<const model::VmId> vms);
+std::vector<model::VmId> MovedAway(Db& db, const model::HostId& host,
+                                   std::span<const model::VmId> vms);
 
 // How many stood.
 int Observe(Tx& tx, std::span<const ports::Observation> observations);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "ledger/hot_vms.h"
 #include "ledger/rows.h"
 
 namespace vmonce::ledger {
@@ -118,6 +119,7 @@ std::vector<model::TimelineEntry> FirstLines(const OperationRow& row) {
   accepted.replica = row.accepted_by;
   accepted.event = "accepted";
   accepted.detail = row.operation.face;
+  if (row.token) accepted.detail += " with token " + ToString(*row.token);
   if (row.accepted_by.empty()) return {accepted};
   model::TimelineEntry leased = accepted;
   leased.event = "leased";
@@ -128,9 +130,19 @@ std::vector<model::TimelineEntry> FirstLines(const OperationRow& row) {
 }  // namespace
 
 std::optional<std::variant<ports::Known, ports::KnownTombstone>> FindKey(
-    Db& db, const model::ProjectId& project, const Digest& key_hash) {
+    Db& db, const model::ProjectId& project, const Digest& key_hash, const HotVms* hot_vms) {
   if (auto row = FindOperationByKey(db, project, key_hash)) {
-    return ports::Known{std::move(row->operation), FindVms(db, row->vms)};
+    // What has succeeded stays so, whenever its VMs are looked at; beside any other they must be of
+    // the same moment.
+    const bool may_be_newer =
+        hot_vms != nullptr && row->operation.state == model::OperationState::kSucceeded;
+    std::vector<model::Vm> vms;
+    for (const model::VmId& id : row->vms) {
+      auto vm = may_be_newer ? hot_vms->Find(id) : std::nullopt;
+      if (!vm) vm = FindVm(db, id);
+      if (vm) vms.push_back(std::move(*vm));
+    }
+    return ports::Known{std::move(row->operation), std::move(vms)};
   }
   if (auto tombstone = FindTombstone(db, project, key_hash)) {
     return ports::KnownTombstone{std::move(*tombstone)};

@@ -13,8 +13,12 @@
 
 namespace vmonce::ledger {
 
+class HotVms;
+
+// `hot_vms`: where VMs may be found without their rows; null for the writer.
 std::optional<std::variant<ports::Known, ports::KnownTombstone>> FindKey(
-    Db& db, const model::ProjectId& project, const Digest& key_hash);
+    Db& db, const model::ProjectId& project, const Digest& key_hash,
+    const HotVms* hot_vms = nullptr);
 
 // A place in a list, as told to callers and back: base64 of a letter for the list and the row's
 // key. std::nullopt when the text is not one of that list.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "ledger/forwards.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -46,11 +47,16 @@ bool HasRoom(Tx& tx, const model::HostId& host, const Resources& demand) {
   Query query = tx.db.Prepare(
       "SELECT reserved_vms, reserved_cpus, reserved_memory_mib, reserved_disk_gib, capacity_vms, "
       "capacity_cpus, capacity_memory_mib, capacity_disk_gib FROM hosts "
-      "WHERE id = ?1 AND state = 'active'");
+      "WHERE id = ?1 AND state = 'active' AND is_returning = 0");
   if (!query.Bind(host).Next()) return false;
   const Resources reserved = query.Amounts();
   const Resources capacity = query.Amounts();
   return (reserved + demand).FitsIn(capacity);
+}
+
+bool IsDead(Tx& tx, const model::HostId& host) {
+  Query query = tx.db.Prepare("SELECT 1 FROM hosts WHERE id = ?1 AND state = 'dead'");
+  return query.Bind(host).Next();
 }
 
 }  // namespace
@@ -104,6 +110,7 @@ void ReleaseReservation(Tx& tx, model::Vm& vm) {
 bool PlaceOn(Tx& tx, model::Vm& vm, const model::HostId& host) {
   CHECK_MSG(vm.holds_reservation, "a VM without a reservation is placed");
   if (vm.host == host) return true;
+  if (vm.host && !IsDead(tx, *vm.host)) return false;
   const Resources demand = Demand(vm.spec);
   if (!HasRoom(tx, host, demand)) return false;
   LeaveHost(tx, vm);
@@ -115,6 +122,12 @@ bool PlaceOn(Tx& tx, model::Vm& vm, const model::HostId& host) {
 void LeaveHost(Tx& tx, model::Vm& vm) {
   if (!vm.host) return;
   if (vm.holds_reservation) TakeFromHost(tx, *vm.host, Demand(vm.spec));
+  // What was there may be seen again when the host comes back.
+  tx.db.Run(
+      "INSERT OR IGNORE INTO former_hosts (vm, host, at_ms) "
+      "SELECT ?1, id, ?3 FROM hosts WHERE id = ?2 AND state = 'dead'",
+      vm.id, *vm.host, tx.now);
+  ReleasePorts(tx, vm);
   vm.host.reset();
 }
 

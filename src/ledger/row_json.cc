@@ -1,5 +1,6 @@
 #include "ledger/row_json.h"
 
+#include <array>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -7,6 +8,12 @@ namespace vmonce::ledger {
 namespace {
 
 namespace json = boost::json;
+
+// Of a column's values; more is taken from the heap.
+constexpr std::size_t kColumnBytes = 4 * 1024;
+constexpr std::size_t kItemMembers = 12;
+// Most machines have none.
+constexpr const char* kNoLabels = "{}";
 
 // Reads members of one object; notes when one is not of the expected kind.
 class Members {
@@ -59,15 +66,39 @@ class Members {
   bool is_good_ = true;
 };
 
-std::optional<json::value> Parse(std::string_view text) {
-  boost::system::error_code error;
-  // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
-  json::parse_options options;
-  options.allow_invalid_utf8 = true;
-  json::value value = json::parse(text, error, {}, options);
-  if (error) return std::nullopt;
-  return value;
-}
+// Memory of a column's values, which goes as a whole.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  json::storage_ptr storage() { return &resource_; }
+
+ private:
+  std::array<unsigned char, kColumnBytes> memory_;
+  json::monotonic_resource resource_{memory_.data(), memory_.size()};
+};
+
+// The value of a column's text.
+class Parsed {
+ public:
+  explicit Parsed(std::string_view text) {
+    boost::system::error_code error;
+    // A cause of failure may quote a program that does not write UTF-8; the row must stay readable.
+    json::parse_options options;
+    options.allow_invalid_utf8 = true;
+    json::value value = json::parse(text, error, scratch_.storage(), options);
+    if (!error) value_.emplace(std::move(value));
+  }
+  explicit operator bool() const { return value_.has_value(); }
+  const json::value& operator*() const { return *value_; }
+  const json::value* operator->() const { return &*value_; }
+
+ private:
+  Scratch scratch_;
+  std::optional<json::value> value_;
+};
 
 void AddText(json::object& object, std::string_view name, const std::string& text) {
   if (!text.empty()) object.emplace(name, text);
@@ -75,13 +106,13 @@ void AddText(json::object& object, std::string_view name, const std::string& tex
 
 void AddTexts(json::object& object, std::string_view name, const std::vector<std::string>& texts) {
   if (texts.empty()) return;
-  json::array array;
+  json::array array(object.storage());
   for (const std::string& text : texts) array.emplace_back(text);
   object.emplace(name, std::move(array));
 }
 
-json::object FailureObject(const model::Failure& failure) {
-  json::object object;
+json::object FailureObject(const model::Failure& failure, json::storage_ptr storage) {
+  json::object object(std::move(storage));
   object.emplace("code", failure.code);
   object.emplace("detail", failure.detail);
   if (failure.passing) object.emplace("passing", true);
@@ -98,8 +129,9 @@ std::optional<model::Failure> ReadFailure(const json::value& value) {
   return failure;
 }
 
-json::object ItemObject(const model::Item& item) {
-  json::object object;
+json::object ItemObject(const model::Item& item, json::storage_ptr storage) {
+  json::object object(storage);
+  object.reserve(kItemMembers);
   object.emplace("index", item.index);
   object.emplace("subject", ToString(item.subject));
   if (item.phase != model::ItemPhase::kForward) object.emplace("phase", ToString(item.phase));
@@ -112,7 +144,7 @@ json::object ItemObject(const model::Item& item) {
     object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
   }
   AddText(object, "memo", item.memo);
-  if (item.failure) object.emplace("failure", FailureObject(*item.failure));
+  if (item.failure) object.emplace("failure", FailureObject(*item.failure, storage));
   return object;
 }
 
@@ -141,8 +173,9 @@ std::optional<model::Item> ReadItem(const json::value& value) {
   return item;
 }
 
-json::object ImageObject(const model::Image& image) {
-  json::object object;
+json::object ImageObject(const model::Image& image, json::storage_ptr storage) {
+  json::object object(std::move(storage));
+  AddText(object, "id", image.id);
   object.emplace("name", image.name);
   object.emplace("kind", ToString(image.kind));
   AddText(object, "disk_path", image.disk_path);
@@ -154,11 +187,48 @@ json::object ImageObject(const model::Image& image) {
   return object;
 }
 
+json::array ForwardArray(const std::vector<model::Forward>& forwards) {
+  json::array array;
+  for (const model::Forward& forward : forwards) {
+    json::object object;
+    object.emplace("guest_port", forward.guest_port);
+    if (forward.protocol != model::Protocol::kTcp) {
+      object.emplace("protocol", ToString(forward.protocol));
+    }
+    if (forward.host_port != 0) object.emplace("host_port", forward.host_port);
+    AddText(object, "host_address", forward.host_address);
+    array.emplace_back(std::move(object));
+  }
+  return array;
+}
+
+// Absent is none of them.
+std::optional<std::vector<model::Forward>> ReadForwards(const json::value* value) {
+  std::vector<model::Forward> forwards;
+  if (value == nullptr) return forwards;
+  const json::array* array = value->if_array();
+  if (array == nullptr) return std::nullopt;
+  for (const json::value& element : *array) {
+    Members members(element);
+    model::Forward forward;
+    forward.guest_port = members.SmallInt("guest_port", 0);
+    const std::string word = members.Find("protocol") ? members.Text("protocol") : "tcp";
+    const auto protocol = model::ParseProtocol(word);
+    forward.host_port = members.SmallInt("host_port", 0);
+    forward.host_address = members.Text("host_address");
+    if (!protocol || !members.IsGood()) return std::nullopt;
+    forward.protocol = *protocol;
+    forwards.push_back(std::move(forward));
+  }
+  return forwards;
+}
+
 std::optional<model::Image> ReadImage(const json::value& value) {
   Members members(value);
   const auto kind = model::ParseImageKind(members.Text("kind"));
   if (!kind) return std::nullopt;
   model::Image image;
+  image.id = members.Text("id");
   image.name = members.Text("name");
   image.kind = *kind;
   image.disk_path = members.Text("disk_path");
@@ -174,36 +244,52 @@ std::optional<model::Image> ReadImage(const json::value& value) {
 }  // namespace
 
 std::string ItemsToJson(const std::vector<model::Item>& items) {
-  json::array array;
+  Scratch scratch;
+  json::array array(scratch.storage());
   array.reserve(items.size());
-  for (const model::Item& item : items) array.emplace_back(ItemObject(item));
+  for (const model::Item& item : items) array.emplace_back(ItemObject(item, scratch.storage()));
   return json::serialize(array);
 }
 
 std::string FailureToJson(const model::Failure& failure) {
-  return json::serialize(FailureObject(failure));
+  Scratch scratch;
+  return json::serialize(FailureObject(failure, scratch.storage()));
 }
 
 std::string SpecToJson(const model::VmSpec& spec) {
-  json::object object;
-  object.emplace("image", ImageObject(spec.image));
+  Scratch scratch;
+  json::object object(scratch.storage());
+  object.emplace("image", ImageObject(spec.image, scratch.storage()));
   object.emplace("cpus", spec.cpus);
   object.emplace("memory_mib", spec.memory_mib);
   object.emplace("disk_gib", spec.disk_gib);
   AddText(object, "hostname", spec.hostname);
   AddTexts(object, "ssh_keys", spec.ssh_keys);
   object.emplace("network", spec.network);
+  if (!spec.forwards.empty()) object.emplace("forward", ForwardArray(spec.forwards));
   return json::serialize(object);
 }
 
+std::string ForwardsToJson(const std::vector<model::Forward>& forwards, int moves) {
+  json::object object;
+  object.emplace("forwards", ForwardArray(forwards));
+  if (moves != 0) object.emplace("moves", moves);
+  return json::serialize(object);
+}
+
+std::string AddressesToJson(const std::vector<std::string>& addresses) {
+  return json::serialize(json::array(addresses.begin(), addresses.end()));
+}
+
 std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
+  if (labels.empty()) return kNoLabels;
   json::object object;
   for (const auto& [name, value] : labels) object.emplace(name, value);
   return json::serialize(object);
 }
 
 std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   const json::array* array = value ? value->if_array() : nullptr;
   if (array == nullptr) return std::nullopt;
   std::vector<model::Item> items;
@@ -217,12 +303,12 @@ std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {
 }
 
 std::optional<model::Failure> FailureFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   return value ? ReadFailure(*value) : std::nullopt;
 }
 
 std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  const Parsed value(text);
   if (!value) return std::nullopt;
   Members members(*value);
   const json::value* image_value = members.Find("image");
@@ -236,12 +322,37 @@ std::optional<model::VmSpec> SpecFromJson(std::string_view text) {
   spec.hostname = members.Text("hostname");
   spec.ssh_keys = members.Texts("ssh_keys");
   spec.network = members.Text("network");
-  if (!members.IsGood()) return std::nullopt;
+  auto forwards = ReadForwards(members.Find("forward"));
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  spec.forwards = std::move(*forwards);
   return spec;
 }
 
+std::optional<ReservedForwards> ForwardsFromJson(std::string_view text) {
+  const Parsed value(text);
+  if (!value) return std::nullopt;
+  Members members(*value);
+  auto forwards = ReadForwards(members.Find("forwards"));
+  const int moves = members.SmallInt("moves", 0);
+  if (!members.IsGood() || !forwards) return std::nullopt;
+  return ReservedForwards{std::move(*forwards), moves};
+}
+
+std::optional<std::vector<std::string>> AddressesFromJson(std::string_view text) {
+  const Parsed value(text);
+  const json::array* array = value ? value->if_array() : nullptr;
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::string> addresses;
+  for (const json::value& element : *array) {
+    if (!element.is_string()) return std::nullopt;
+    addresses.emplace_back(element.get_string());
+  }
+  return addresses;
+}
+
 std::optional<std::map<std::string, std::string>> LabelsFromJson(std::string_view text) {
-  const auto value = Parse(text);
+  if (text == kNoLabels) return std::map<std::string, std::string>();
+  const Parsed value(text);
   const json::object* object = value ? value->if_object() : nullptr;
   if (object == nullptr) return std::nullopt;
   std::map<std::string, std::string> labels;

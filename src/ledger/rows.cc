@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "ledger/hot_vms.h"
 #include "ledger/row_json.h"
 
 namespace vmonce::ledger {
@@ -12,12 +14,13 @@ const std::string_view kOperationColumns =
     "sequence, id, project, kind, state, key_hash, key_prefix, fingerprint, fingerprint_version, "
     "canonical_request, intent, face, sealed_secrets, accepted_by, attempt, fence, lease_owner, "
     "lease_until_ms, due_ms, is_stuck, vm_ids, items, failure, accepted_ms, updated_ms, "
-    "finished_ms";
+    "finished_ms, token";
 
 const std::string_view kVmColumns =
     "id, project, name, operation, item_index, key_prefix, spec, mac, labels, state, desired, "
     "observed, host, version, holder, delete_operation, holds_reservation, failure, created_ms, "
-    "updated_ms, deleted_ms";
+    "updated_ms, deleted_ms, stopped_by, restart, restarts, restarted_ms, "
+    "forwards, addresses";
 
 namespace {
 
@@ -48,6 +51,35 @@ std::optional<std::string> Json(const std::optional<model::Failure>& failure) {
   return FailureToJson(*failure);
 }
 
+// Most VMs have none.
+std::optional<std::string> ForwardsColumn(const model::Vm& vm) {
+  if (vm.forwards.empty() && vm.forward_moves == 0) return std::nullopt;
+  return ForwardsToJson(vm.forwards, vm.forward_moves);
+}
+
+std::optional<std::string> AddressesColumn(const model::Vm& vm) {
+  if (vm.addresses.empty()) return std::nullopt;
+  return AddressesToJson(vm.addresses);
+}
+
+void ReadForwards(Db& db, Query& query, model::Vm& vm) {
+  if (query.IsNull()) {
+    query.Skip();
+    return;
+  }
+  ReservedForwards reserved = Expect(db, "forwards", ForwardsFromJson(query.Text()));
+  vm.forwards = std::move(reserved.forwards);
+  vm.forward_moves = reserved.moves;
+}
+
+void ReadAddresses(Db& db, Query& query, model::Vm& vm) {
+  if (query.IsNull()) {
+    query.Skip();
+    return;
+  }
+  vm.addresses = Expect(db, "addresses", AddressesFromJson(query.Text()));
+}
+
 std::optional<std::string> NullWhenEmpty(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return text;
@@ -60,6 +92,10 @@ std::optional<std::span<const std::uint8_t>> BlobOrNull(const std::string& bytes
 
 std::span<const std::uint8_t> AsBlob(const std::string& bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+void TellWritten(Db& db, const model::Vm& vm) {
+  if (db.ok() && db.hot_vms() != nullptr) db.hot_vms()->Wrote(vm);
 }
 
 }  // namespace
@@ -114,13 +150,14 @@ OperationRow ReadOperation(Db& db, Query& query) {
   operation.accepted = query.At();
   operation.updated = query.At();
   operation.finished = query.MaybeAt();
+  row.token = MaybeStrongId<model::TokenId>(query);
   return row;
 }
 
 void InsertOperation(Db& db, const OperationRow& row) {
   static const std::string sql = fmt::format(
       "INSERT INTO operations ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
-      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+      "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
       kOperationColumns);
   const model::Operation& operation = row.operation;
   const std::string vms = JoinIds(row.vms);
@@ -130,7 +167,8 @@ void InsertOperation(Db& db, const OperationRow& row) {
          operation.face, BlobOrNull(operation.sealed_secrets), NullWhenEmpty(row.accepted_by),
          operation.attempt, operation.fence.value, operation.lease_owner, operation.lease_until,
          operation.due, operation.is_stuck, AsBlob(vms), ItemsToJson(operation.items),
-         Json(operation.failure), operation.accepted, operation.updated, operation.finished);
+         Json(operation.failure), operation.accepted, operation.updated, operation.finished,
+         row.token);
 }
 
 void UpdateOperation(Db& db, const model::Operation& operation) {
@@ -144,7 +182,57 @@ void UpdateOperation(Db& db, const model::Operation& operation) {
       operation.updated, operation.finished);
 }
 
+std::optional<HeldOperation> FindHeldOperation(Db& db, const model::OperationId& id) {
+  Query query = db.Prepare(
+      "SELECT sequence, state, lease_owner, fence, finished_ms, vm_ids FROM operations "
+      "WHERE id = ?1");
+  if (!query.Bind(id).Next()) return std::nullopt;
+  HeldOperation held;
+  held.sequence = query.Int();
+  held.state = Expect(db, "state", model::ParseOperationState(query.Text()));
+  held.lease_owner = query.Text();
+  held.fence.value = query.Int();
+  held.is_finished = query.MaybeAt().has_value();
+  held.vms = SplitIds(query.Blob());
+  return held;
+}
+
+void UpdateLease(Db& db, const model::Operation& operation) {
+  db.Run(
+      "UPDATE operations SET fence = ?2, lease_owner = ?3, lease_until_ms = ?4, items = ?5, "
+      "updated_ms = ?6 WHERE sequence = ?1",
+      operation.sequence, operation.fence.value, operation.lease_owner, operation.lease_until,
+      ItemsToJson(operation.items), operation.updated);
+}
+
+void UpdateProgress(Db& db, const OperationProgress& progress) {
+  if (!progress.due) {
+    db.Run(
+        "UPDATE operations SET state = ?2, items = ?3, failure = ?4, is_stuck = ?5, "
+        "updated_ms = ?6 WHERE sequence = ?1",
+        progress.sequence, ToString(progress.state), ItemsToJson(progress.items),
+        Json(progress.failure), progress.is_stuck, progress.now);
+  } else {
+    db.Run(
+        "UPDATE operations SET state = ?2, items = ?3, failure = ?4, is_stuck = ?5, "
+        "updated_ms = ?6, due_ms = ?7, finished_ms = ?8, lease_owner = ?9, lease_until_ms = 0 "
+        "WHERE sequence = ?1",
+        progress.sequence, ToString(progress.state), ItemsToJson(progress.items),
+        Json(progress.failure), progress.is_stuck, progress.now, *progress.due,
+        IsFinished(progress.state) ? std::optional(progress.now) : std::nullopt, model::kUnleased);
+  }
+  if (progress.drop_secrets) {
+    db.Run(
+        "UPDATE operations SET sealed_secrets = NULL "
+        "WHERE sequence = ?1 AND sealed_secrets IS NOT NULL",
+        progress.sequence);
+  }
+}
+
 std::optional<model::Vm> FindVm(Db& db, const model::VmId& id) {
+  if (HotVms* hot = db.hot_vms()) {
+    if (auto vm = hot->FindInTransaction(id)) return vm;
+  }
   static const std::string sql = fmt::format("SELECT {} FROM vms WHERE id = ?1", kVmColumns);
   Query query = db.Prepare(sql);
   if (!query.Bind(id).Next()) return std::nullopt;
@@ -186,29 +274,63 @@ model::Vm ReadVm(Db& db, Query& query) {
   vm.created = query.At();
   vm.updated = query.At();
   vm.deleted = query.MaybeAt();
+  vm.stopped_by = Expect(db, "stopped_by", model::ParseStopCause(query.Text()));
+  vm.restart = Expect(db, "restart", model::ParseRestartPolicy(query.Text()));
+  vm.restarts = query.SmallInt();
+  vm.restarted = query.MaybeAt();
+  ReadForwards(db, query, vm);
+  ReadAddresses(db, query, vm);
   return vm;
 }
 
 void InsertVm(Db& db, const model::Vm& vm) {
   static const std::string sql = fmt::format(
       "INSERT INTO vms ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
       kVmColumns);
-  db.Run(sql, vm.id, vm.project, vm.name, vm.operation, vm.index, vm.key_prefix,
-         SpecToJson(vm.spec), vm.mac, LabelsToJson(vm.labels), ToString(vm.state),
-         ToString(vm.desired), ToString(vm.observed), vm.host, vm.version, vm.holder,
-         vm.delete_operation, vm.holds_reservation, Json(vm.failure), vm.created, vm.updated,
-         vm.deleted);
+  db.RunTold(sql, vm.id, vm.project, vm.name, vm.operation, vm.index, vm.key_prefix,
+             SpecToJson(vm.spec), vm.mac, LabelsToJson(vm.labels), ToString(vm.state),
+             ToString(vm.desired), ToString(vm.observed), vm.host, vm.version, vm.holder,
+             vm.delete_operation, vm.holds_reservation, Json(vm.failure), vm.created, vm.updated,
+             vm.deleted, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts, vm.restarted,
+             ForwardsColumn(vm), AddressesColumn(vm));
+  TellWritten(db, vm);
 }
 
 void UpdateVm(Db& db, const model::Vm& vm) {
-  db.Run(
+  db.RunTold(
       "UPDATE vms SET name = ?2, labels = ?3, state = ?4, desired = ?5, observed = ?6, host = ?7, "
       "version = ?8, holder = ?9, delete_operation = ?10, holds_reservation = ?11, failure = ?12, "
-      "updated_ms = ?13, deleted_ms = ?14 WHERE id = ?1",
+      "updated_ms = ?13, deleted_ms = ?14, stopped_by = ?15, restart = ?16, restarts = ?17, "
+      "restarted_ms = ?18, forwards = ?19, addresses = ?20 WHERE id = ?1",
       vm.id, vm.name, LabelsToJson(vm.labels), ToString(vm.state), ToString(vm.desired),
       ToString(vm.observed), vm.host, vm.version, vm.holder, vm.delete_operation,
-      vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted);
+      vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted, ToString(vm.stopped_by),
+      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm));
+  TellWritten(db, vm);
+}
+
+void UpdateVm(Db& db, const model::Vm& before, const model::Vm& vm) {
+  // SQLite writes every index anew that has a column which is set, changed or not. The short
+  // statement sets those that no index has; whatever else may differ takes the long one.
+  model::Vm rest = vm;
+  rest.state = before.state;
+  rest.desired = before.desired;
+  rest.observed = before.observed;
+  rest.version = before.version;
+  rest.holder = before.holder;
+  rest.failure = before.failure;
+  rest.updated = before.updated;
+  if (rest != before) {
+    UpdateVm(db, vm);
+    return;
+  }
+  db.RunTold(
+      "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
+      "failure = ?7, updated_ms = ?8 WHERE id = ?1",
+      vm.id, ToString(vm.state), ToString(vm.desired), ToString(vm.observed), vm.version, vm.holder,
+      Json(vm.failure), vm.updated);
+  TellWritten(db, vm);
 }
 
 std::optional<model::Tombstone> FindTombstone(Db& db, const model::ProjectId& project,
@@ -237,13 +359,22 @@ void InsertEvents(Db& db, std::span<const model::Event> events, Time now) {
   }
 }
 
-void InsertTimeline(Db& db, std::int64_t sequence, const model::TimelineEntry& entry, Time now) {
-  db.Run(
-      "INSERT INTO timeline (operation, number, at_ms, replica, attempt, item_index, event, "
-      "detail) "
-      "VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM timeline WHERE operation = ?1), ?2, "
-      "?3, ?4, ?5, ?6, ?7)",
-      sequence, now, entry.replica, entry.attempt, entry.index, entry.event, entry.detail);
+void InsertTimeline(Db& db, std::int64_t sequence, std::span<const model::TimelineEntry> entries,
+                    Time now) {
+  if (entries.empty()) return;
+  std::int64_t number = 0;
+  {
+    Query query = db.Prepare("SELECT coalesce(max(number), 0) FROM timeline WHERE operation = ?1");
+    if (query.Bind(sequence).Next()) number = query.Int();
+  }
+  for (const model::TimelineEntry& entry : entries) {
+    const Time at = entry.at == Time{} ? now : std::min(entry.at, now);
+    db.Run(
+        "INSERT INTO timeline (operation, number, at_ms, replica, attempt, item_index, event, "
+        "detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        sequence, ++number, at, entry.replica, entry.attempt, entry.index, entry.event,
+        entry.detail);
+  }
 }
 
 std::string JoinIds(std::span<const model::VmId> ids) {

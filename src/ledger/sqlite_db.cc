@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ledger/hot_vms.h"
 
 namespace vmonce::ledger {
 
@@ -43,6 +44,7 @@ void Query::Put(const model::Resources& amounts) {
 bool Query::Next() {
   column_ = 0;
   if (statement_ == nullptr || !db_.ok()) return false;
+  if (writes_vms_) db_.NoteRun(true);
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) db_.Note(code, sqlite3_sql(statement_));
@@ -115,6 +117,8 @@ std::optional<Uuid> Query::MaybeId() {
 }
 
 Result<std::unique_ptr<Db>> Db::Open(const std::string& path, OpenMode mode) {
+  // Its counters of memory cost a lock at every allocation. Refused, and no matter, once it is set.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   const int access = mode == OpenMode::kReadOnly ? SQLITE_OPEN_READONLY
                                                  : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   const std::string name = path.empty() ? ":memory:" : path;
@@ -132,7 +136,7 @@ Result<std::unique_ptr<Db>> Db::Open(const std::string& path, OpenMode mode) {
 }
 
 Db::~Db() {
-  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement.raw);
   const int code = sqlite3_close(db_);
   CHECK_MSG(code == SQLITE_OK, "a statement outlived its connection");
 }
@@ -141,24 +145,45 @@ Query Db::Prepare(std::string_view sql) {
   if (!ok()) return Query(*this, nullptr);
   const auto known = statements_.find(sql);
   if (known != statements_.end()) {
-    CHECK_MSG(sqlite3_stmt_busy(known->second) == 0, sql);
-    return Query(*this, known->second);
+    CHECK_MSG(sqlite3_stmt_busy(known->second.raw) == 0, sql);
+    return Query(*this, known->second.raw, known->second.writes_vms);
   }
   sqlite3_stmt* statement = nullptr;
+  writes_vms_ = false;
   const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK) {
     Note(code, sql);
     return Query(*this, nullptr);
   }
-  statements_.emplace(sqlite3_sql(statement), statement);
-  return Query(*this, statement);
+  statements_.emplace(sqlite3_sql(statement), Statement{statement, writes_vms_});
+  return Query(*this, statement, writes_vms_);
 }
 
 void Db::RunScript(const std::string& sql) {
   if (!ok()) return;
+  writes_vms_ = false;
   const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  NoteRun(writes_vms_);
   if (code != SQLITE_OK) Note(code, sql);
+}
+
+void Db::Tell(HotVms* hot_vms) {
+  hot_vms_ = hot_vms;
+  sqlite3_set_authorizer(db_, &Db::NoteTable, this);
+}
+
+// Asked while a statement is prepared, with every table that it writes: no text can hide one.
+int Db::NoteTable(void* self, int action, const char* table, const char*, const char*,
+                  const char*) {
+  const bool is_write =
+      action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE;
+  if (is_write && std::string_view(table) == "vms") static_cast<Db*>(self)->writes_vms_ = true;
+  return SQLITE_OK;
+}
+
+void Db::NoteRun(bool writes_vms) {
+  if (writes_vms && !is_told_ && hot_vms_ != nullptr) hot_vms_->WroteOthers();
 }
 
 int Db::Changes() const { return ok() ? sqlite3_changes(db_) : 0; }

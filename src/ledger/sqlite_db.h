@@ -22,12 +22,14 @@
 namespace vmonce::ledger {
 
 class Db;
+class HotVms;
 
 // A statement being run; given back to its connection at the end of its life. At most one Query of
 // one text lives at a time.
 class Query {
  public:
-  Query(Db& db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
+  Query(Db& db, sqlite3_stmt* statement, bool writes_vms = false)
+      : db_(db), statement_(statement), writes_vms_(writes_vms) {}
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -88,6 +90,7 @@ class Query {
 
   Db& db_;
   sqlite3_stmt* statement_;
+  const bool writes_vms_;
   // Who frees what is bound: by default SQLite keeps a copy.
   sqlite3_destructor_type owner_ = SQLITE_TRANSIENT;
   int bound_ = 0;
@@ -125,6 +128,8 @@ class Db {
 
   // Rows that the last INSERT, UPDATE or DELETE changed; 0 after an error.
   int Changes() const;
+  // Rows that were changed since the connection was opened, in whatever transactions.
+  std::int64_t ChangesEver() const { return sqlite3_total_changes64(db_); }
 
   bool ok() const { return !error_.has_value(); }
   // Makes an error of one's own stick: a row that breaks an invariant.
@@ -139,12 +144,36 @@ class Db {
 
   sqlite3* Raw() { return db_; }
 
+  // The writer's: is told of every write to the table `vms`. Outlives this, and the statements that
+  // are prepared from now on.
+  void Tell(HotVms* hot_vms);
+  // Null for a connection that only reads.
+  HotVms* hot_vms() { return hot_vms_; }
+  // For a statement whose rows are told by name.
+  template <typename... Values>
+  bool RunTold(std::string_view sql, const Values&... values) {
+    is_told_ = true;
+    const bool is_done = Run(sql, values...);
+    is_told_ = false;
+    return is_done;
+  }
+
  private:
   friend class Query;
+  struct Statement {
+    sqlite3_stmt* raw = nullptr;
+    bool writes_vms = false;
+  };
   void Note(int code, std::string_view sql);
+  void NoteRun(bool writes_vms);
+  static int NoteTable(void* self, int action, const char* table, const char*, const char*,
+                       const char*);
 
   sqlite3* db_;
-  std::unordered_map<std::string_view, sqlite3_stmt*> statements_;  // Keys live in the statements.
+  std::unordered_map<std::string_view, Statement> statements_;  // Keys live in the statements.
+  HotVms* hot_vms_ = nullptr;
+  bool is_told_ = false;
+  bool writes_vms_ = false;  // The statement that is being prepared.
   std::optional<Error> error_;
   int last_code_ = 0;
 };

@@ -9,13 +9,17 @@
 #include "ledger/accept.h"
 #include "ledger/advance.h"
 #include "ledger/connections.h"
+#include "ledger/forwards.h"
 #include "ledger/group_commit.h"
 #include "ledger/hosts.h"
+#include "ledger/images.h"
 #include "ledger/lock_file.h"
 #include "ledger/migrate.h"
 #include "ledger/reads.h"
 #include "ledger/rows.h"
 #include "ledger/sweep.h"
+#include "ledger/tokens.h"
+#include "model/auth_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::ledger {
@@ -251,7 +255,11 @@ Status SqliteLedger::MakeDue(const model::OperationId& operation) {
 Result<std::optional<std::variant<ports::Known, ports::KnownTombstone>>> SqliteLedger::FindByKey(
     const model::ProjectId& project, const Digest& key_hash) {
   return parts_->Read<std::optional<std::variant<ports::Known, ports::KnownTombstone>>>(
-      [&](Db& db) { return FindKey(db, project, key_hash); });
+      [&](Db& db) {
+        const bool is_writer = db.hot_vms() != nullptr;  // In memory.
+        return FindKey(db, project, key_hash,
+                       is_writer ? nullptr : &parts_->connections->hot_vms());
+      });
 }
 
 Result<std::optional<model::Operation>> SqliteLedger::GetOperation(const model::OperationId& id) {
@@ -276,6 +284,7 @@ Result<ports::PageOf<model::Operation>> SqliteLedger::ListOperations(
 }
 
 Result<std::optional<model::Vm>> SqliteLedger::GetVm(const model::VmId& id) {
+  if (auto hot = parts_->connections->hot_vms().Find(id)) return hot;
   return parts_->Read<std::optional<model::Vm>>([&](Db& db) { return FindVm(db, id); });
 }
 
@@ -320,6 +329,10 @@ Result<model::Resources> SqliteLedger::Usage(const model::ProjectId& project) {
   return parts_->Read<model::Resources>([&](Db& db) { return Counters(db).UsedBy(project); });
 }
 
+Result<std::int64_t> SqliteLedger::LiveKeys(const model::ProjectId& project) {
+  return parts_->Read<std::int64_t>([&](Db& db) { return Counters(db).LiveKeys(project); });
+}
+
 // --- Hosts and the reconciler
 
 Status SqliteLedger::PutHost(const model::Host& host) {
@@ -339,8 +352,20 @@ Status SqliteLedger::SetHostState(const model::HostId& host, model::HostState st
                  "host");
 }
 
+Status SqliteLedger::MarkReturned(const model::HostId& host) {
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    ledger::MarkReturned(tx, host);
+    return {};
+  });
+}
+
 Result<std::vector<model::Host>> SqliteLedger::Hosts() {
   return parts_->Read<std::vector<model::Host>>([](Db& db) { return ledger::Hosts(db); });
+}
+
+Result<std::vector<model::HostId>> SqliteLedger::HostsUsingPort(const model::HostPort& port) {
+  return parts_->Read<std::vector<model::HostId>>(
+      [&](Db& db) { return ledger::HostsUsingPort(db, port); });
 }
 
 Result<std::vector<model::Vm>> SqliteLedger::VmsOnHost(const model::HostId& host,
@@ -352,6 +377,13 @@ Result<std::vector<model::Vm>> SqliteLedger::VmsOnHost(const model::HostId& host
 Result<std::vector<model::VmId>> SqliteLedger::InTombstones(std::span<const model::VmId> vms) {
   return parts_->Read<std::vector<model::VmId>>(
       [&](Db& db) { return ledger::InTombstones(db, vms); });
+}
+
+Result<std::vector<model::VmId>> SqliteLedger::MovedAway(const model::HostId& host,
+                                                         std::span<const model::VmId> vms) {
+  if (vms.empty()) return std::vector<model::VmId>();
+  return parts_->Read<std::vector<model::VmId>>(
+      [&](Db& db) { return ledger::MovedAway(db, host, vms); });
 }
 
 Result<int> SqliteLedger::Observe(std::span<const ports::Observation> observations) {
@@ -375,6 +407,41 @@ Result<ports::SweepCounts> SqliteLedger::Sweep(const model::RetentionPolicy& pol
   return parts_->Write<ports::SweepCounts>([&](Tx& tx) {
     return ledger::Sweep(tx, {policy, std::max(most_rows, 1), parts_->sweep_cursor});
   });
+}
+
+// --- Images
+
+Result<ports::ImageAddition> SqliteLedger::AddImage(const model::StoredImage& image) {
+  return parts_->Write<ports::ImageAddition>([&](Tx& tx) { return ledger::AddImage(tx, image); });
+}
+
+Result<ports::ImageRemoval> SqliteLedger::RemoveImage(std::string_view name) {
+  return parts_->Write<ports::ImageRemoval>([&](Tx& tx) { return ledger::RemoveImage(tx, name); });
+}
+
+Result<std::vector<model::StoredImage>> SqliteLedger::StoredImages() {
+  return parts_->Read<std::vector<model::StoredImage>>(
+      [](Db& db) { return ledger::StoredImages(db); });
+}
+
+// --- Tokens
+
+Result<std::vector<model::Token>> SqliteLedger::Tokens() {
+  return parts_->Read<std::vector<model::Token>>([](Db& db) { return ledger::Tokens(db); });
+}
+
+Result<ports::TokenMade> SqliteLedger::CreateToken(const model::Token& token) {
+  auto made = parts_->Write<std::optional<ports::TokenMade>>(
+      [&](Tx& tx) { return ledger::CreateToken(tx, token); });
+  if (!made) return std::unexpected(std::move(made.error()));
+  if (made->has_value()) return std::move(**made);
+  return Fail(ErrorCode::kRefused,
+              fmt::format("the ledger holds {} tokens already", model::limits::kTokens));
+}
+
+Result<std::optional<model::Token>> SqliteLedger::RevokeToken(const model::TokenId& id) {
+  return parts_->Write<std::optional<model::Token>>(
+      [&](Tx& tx) { return ledger::RevokeToken(tx, id); });
 }
 
 }  // namespace vmonce::ledger

@@ -8,13 +8,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "model/limits.h"
+#include "ports/image_registry.h"
 #include "ports/ledger.h"
+#include "ports/token_store.h"
 
 namespace vmonce::ledger {
 
@@ -45,7 +48,9 @@ struct SqliteLedgerOptions {
 // * A host that is not active has no room. A finished operation holds no VM.
 // * An error at COMMIT is kUnknown, and all connections are opened anew before the next use, so
 //   that what is then read is what will stay.
-class SqliteLedger final : public ports::Ledger {
+class SqliteLedger final : public ports::Ledger,
+                           public ports::ImageRegistry,
+                           public ports::TokenStore {
  public:
   // Makes the file when there is none, and brings an older one up to date after copying it to
   // "<path>.before-NNNN". kConflict, with a text for people: another process serves the file, it is
@@ -98,21 +103,33 @@ class SqliteLedger final : public ports::Ledger {
   Result<std::vector<model::Event>> Outbox(std::int64_t most) override;
   Result<ports::LedgerTotals> Totals() override;
   Result<model::Resources> Usage(const model::ProjectId& project) override;
+  Result<std::int64_t> LiveKeys(const model::ProjectId& project) override;
 
   Status PutHost(const model::Host& host) override;
   Status MarkRegistered(const model::HostId& host) override;
   Status SetHostState(const model::HostId& host, model::HostState state) override;
+  Status MarkReturned(const model::HostId& host) override;
   Result<std::vector<model::Host>> Hosts() override;
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override;
 
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& host,
                                            std::span<const model::VmId> also) override;
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) override;
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId& host,
+                                             std::span<const model::VmId> vms) override;
   Result<int> Observe(std::span<const ports::Observation> observations) override;
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& host, std::span<const model::VmId> strays) override;
   Status MarkQuarantined(const model::HostId& host, const model::VmId& vm) override;
 
   Result<ports::SweepCounts> Sweep(const model::RetentionPolicy& policy, int most_rows) override;
+
+  Result<ports::ImageAddition> AddImage(const model::StoredImage& image) override;
+  Result<ports::ImageRemoval> RemoveImage(std::string_view name) override;
+  Result<std::vector<model::StoredImage>> StoredImages() override;
+  Result<std::vector<model::Token>> Tokens() override;
+  Result<ports::TokenMade> CreateToken(const model::Token& token) override;
+  Result<std::optional<model::Token>> RevokeToken(const model::TokenId& id) override;
 
  private:
   std::unique_ptr<Parts> parts_;

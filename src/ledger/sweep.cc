@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ledger/rows.h"
+#include "model/retention.h"
 
 namespace vmonce::ledger {
 namespace {
@@ -77,22 +78,6 @@ Candidates FindCandidates(Tx& tx, const SweepRequest& request) {
   return candidates;
 }
 
-// When the last of them was gone; absent while one lives. A failed VM has no machine: it is gone
-// since it failed, but not while it is being deleted.
-std::optional<Time> LastGone(const model::Operation& operation, const std::vector<model::Vm>& vms) {
-  Time last = operation.finished.value_or(operation.updated);
-  for (const model::Vm& vm : vms) {
-    if (vm.state == model::VmState::kDeleted && vm.deleted) {
-      last = std::max(last, *vm.deleted);
-    } else if (vm.state == model::VmState::kFailed && !vm.holds_reservation) {
-      last = std::max(last, vm.updated);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return last;
-}
-
 void WriteTombstone(Tx& tx, const OperationRow& row, Time expires) {
   const model::Operation& operation = row.operation;
   const std::string vms = JoinIds(row.vms);
@@ -124,11 +109,13 @@ void Expire(Tx& tx, const OperationRow& row, const model::RetentionPolicy& polic
     for (const model::VmId& vm : row.vms) {
       tx.db.Run("INSERT OR IGNORE INTO tombstone_vms (id) VALUES (?1)", vm);
       tx.db.Run("DELETE FROM vms WHERE id = ?1", vm);
+      tx.db.Run("DELETE FROM former_hosts WHERE vm = ?1", vm);
     }
   }
   tx.db.Run("DELETE FROM timeline WHERE operation = ?1", operation.sequence);
   tx.db.Run("DELETE FROM operations WHERE sequence = ?1", operation.sequence);
   tx.counters.Count(operation.state, -1);
+  if (operation.key_hash) tx.counters.CountKeys(operation.project, -1);
 }
 
 int ExpireRecords(Tx& tx, const SweepRequest& request) {

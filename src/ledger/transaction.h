@@ -8,11 +8,11 @@
 namespace vmonce::ledger {
 
 struct Tx {
-  Tx(Db& connection, Time at) : db(connection), now(at), counters(connection) {}
+  Tx(Db& connection, Time at, Counters& shared) : db(connection), now(at), counters(shared) {}
 
   Db& db;
-  const Time now;     // The ledger's clock, once for the whole member.
-  Counters counters;  // Written at the member's end.
+  const Time now;      // The ledger's clock, once for the whole member.
+  Counters& counters;  // Of all members; written at the transaction's end.
 };
 
 }  // namespace vmonce::ledger

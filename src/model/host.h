@@ -35,7 +35,7 @@ struct Resources {
 enum class HostState {
   kActive,
   kDraining,  // Keeps what it has; gets nothing new.
-  kDead,      // Declared so by an operator: what reappears there is an orphan.
+  kDead,      // Declared so by an operator: nothing is done there, and what reappears is an orphan.
 };
 
 std::string_view ToString(HostState state);
@@ -54,8 +54,11 @@ struct Host {
   std::string uri;
   HostState state = HostState::kActive;
   bool is_registered = false;  // The marker was written once; from then on it must be there.
-  Resources capacity;          // What may be reserved there.
-  Resources reserved;          // What is.
+  // Was declared dead, and no sweep since has stopped what was moved away or deleted meanwhile:
+  // nothing new is placed there.
+  bool is_returning = false;
+  Resources capacity;  // What may be reserved there.
+  Resources reserved;  // What is.
 };
 
 }  // namespace vmonce::model

@@ -12,6 +12,8 @@ namespace vmonce::model {
 // A VM's id is its libvirt domain UUID.
 using VmId = StrongUuid<struct VmTag>;
 using OperationId = StrongUuid<struct OperationTag>;
+// Of the record, not of the secret: it may be shown.
+using TokenId = StrongUuid<struct TokenTag>;
 
 template <typename Tag>
 struct StrongText {

@@ -18,7 +18,11 @@ enum class ImageKind {
 std::string_view ToString(ImageKind kind);
 std::optional<ImageKind> ParseImageKind(std::string_view text);
 
+// Of names and aliases: 1 to 63 letters, digits, '-', '_', '.' and ':', no '.' in front.
+bool IsImageName(std::string_view text);
+
 struct Image {
+  std::string id;  // Of an image of the store, in text; empty for one of the configuration.
   std::string name;
   ImageKind kind = ImageKind::kDisk;
   std::string disk_path;    // kDisk: required; kKernel: optional data disk, empty for none.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <string_view>
 
@@ -13,13 +14,30 @@ namespace vmonce::model {
 namespace {
 
 constexpr int kIntentVersion = 1;
+constexpr std::size_t kIntentMembers = 16;
+// Of the values while they are written; more is taken from the heap.
+constexpr std::size_t kIntentBytes = 4 * 1024;
 
 bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// In the order asked: it is the order in which they are shown.
+boost::json::array ForwardArray(const std::vector<Forward>& forwards) {
+  boost::json::array array;
+  for (const Forward& forward : forwards) {
+    array.push_back(boost::json::object{{"guest_port", forward.guest_port},
+                                        {"host_port", forward.host_port},
+                                        {"protocol", ToString(forward.protocol)}});
+  }
+  return array;
+}
 
 }  // namespace
 
 std::string Serialise(const CreateIntent& intent) {
-  boost::json::object json;
+  std::array<unsigned char, kIntentBytes> memory;
+  boost::json::monotonic_resource resource(memory.data(), memory.size());
+  boost::json::object json(&resource);
+  json.reserve(kIntentMembers);
   json["version"] = kIntentVersion;
   json["name"] = intent.name;
   json["image"] = intent.image;
@@ -28,10 +46,15 @@ std::string Serialise(const CreateIntent& intent) {
   json["memory_mib"] = intent.memory_mib;
   json["disk_gib"] = intent.disk_gib;
   json["hostname"] = intent.hostname;
-  json["ssh_keys"] = boost::json::array(intent.ssh_keys.begin(), intent.ssh_keys.end());
+  boost::json::array& keys = json["ssh_keys"].emplace_array();
+  for (const std::string& key : intent.ssh_keys) keys.emplace_back(key);
   json["network"] = intent.network;
+  if (!intent.forwards.empty()) json["forward"] = ForwardArray(intent.forwards);
   boost::json::object& labels = json["labels"].emplace_object();
   for (const auto& [key, value] : intent.labels) labels[key] = value;
+  const CreateIntent unasked;
+  if (intent.desired != unasked.desired) json["desired"] = ToString(intent.desired);
+  if (intent.restart != unasked.restart) json["restart"] = ToString(intent.restart);
   if (intent.user_data_mac) {
     json["user_data_mac"] = ToHex(*intent.user_data_mac);
   } else {

@@ -23,13 +23,18 @@ struct CreateIntent {
   std::string hostname;  // Empty: the VM's name.
   std::vector<std::string> ssh_keys;
   std::string network = "user";
+  std::vector<Forward> forwards;
   std::map<std::string, std::string> labels;
+  Desired desired = Desired::kRunning;
+  RestartPolicy restart = RestartPolicy::kHostFailure;
   std::optional<Digest> user_data_mac;  // HMAC of the decoded bytes.
 
   bool operator==(const CreateIntent&) const = default;
 };
 
 // Canonical JSON with "version":1; every member is there, user_data_mac as null when there is none.
+// Members that came later are left out while they hold their default: intents stored before them
+// stay comparable.
 // Equal intents give equal texts, different ones different texts.
 std::string Serialise(const CreateIntent& intent);
 

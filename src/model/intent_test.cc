@@ -34,6 +34,18 @@ TEST(Intent, SerialisesAnEmptyOneWithEveryMember) {
             R"("user_data_mac":null,"version":1})");
 }
 
+TEST(Intent, HasItsForwardsInTheOrderAsked) {
+  CreateIntent intent;
+  intent.forwards = {{.guest_port = 53, .protocol = Protocol::kUdp, .host_port = 20'053},
+                     {.guest_port = 22}};
+  EXPECT_EQ(Serialise(intent),
+            R"({"count":1,"cpus":1,"disk_gib":0,)"
+            R"("forward":[{"guest_port":53,"host_port":20053,"protocol":"udp"},)"
+            R"({"guest_port":22,"host_port":0,"protocol":"tcp"}],"hostname":"","image":"",)"
+            R"("labels":{},"memory_mib":512,"name":"","network":"user","ssh_keys":[],)"
+            R"("user_data_mac":null,"version":1})");
+}
+
 TEST(Intent, IsItsOwnCanonicalForm) {
   CreateIntent intent;
   intent.hostname = "\"\\/\x7f\u00e9\U0001F600";
@@ -48,6 +60,8 @@ TEST(Intent, DiffersInTextWhereverItDiffers) {
   const std::vector<std::function<void(CreateIntent&)>> changes = {
       [](CreateIntent&) {},
       [](CreateIntent& intent) { intent.name = "x"; },
+      [](CreateIntent& intent) { intent.desired = Desired::kStopped; },
+      [](CreateIntent& intent) { intent.restart = RestartPolicy::kNever; },
       [](CreateIntent& intent) { intent.image = "x"; },
       [](CreateIntent& intent) { intent.count = 2; },
       [](CreateIntent& intent) { intent.cpus = 2; },
@@ -57,6 +71,13 @@ TEST(Intent, DiffersInTextWhereverItDiffers) {
       [](CreateIntent& intent) { intent.ssh_keys = {"a", "b"}; },
       [](CreateIntent& intent) { intent.ssh_keys = {"b", "a"}; },
       [](CreateIntent& intent) { intent.network = "x"; },
+      [](CreateIntent& intent) { intent.forwards = {{.guest_port = 22}}; },
+      [](CreateIntent& intent) { intent.forwards = {{.guest_port = 22, .host_port = 20'022}}; },
+      [](CreateIntent& intent) {
+        intent.forwards = {{.guest_port = 22, .protocol = Protocol::kUdp}};
+      },
+      [](CreateIntent& intent) { intent.forwards = {{.guest_port = 22}, {.guest_port = 80}}; },
+      [](CreateIntent& intent) { intent.forwards = {{.guest_port = 80}, {.guest_port = 22}}; },
       [](CreateIntent& intent) { intent.labels = {{"a", ""}}; },
       [](CreateIntent& intent) { intent.labels = {{"", "a"}}; },
       [](CreateIntent& intent) { intent.user_data_mac = Digest{}; },

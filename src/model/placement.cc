@@ -12,7 +12,7 @@ std::int64_t FreeMemoryAfter(const Host& host, const Resources& demand) {
 
 bool HasRoom(const Candidate& candidate, const Resources& demand) {
   const Host& host = candidate.host;
-  return candidate.is_reachable && host.state == HostState::kActive &&
+  return candidate.is_reachable && host.state == HostState::kActive && !host.is_returning &&
          (host.reserved + demand).FitsIn(host.capacity);
 }
 

@@ -40,6 +40,13 @@ TEST(Placement, CountsTheShareThatIsLeftAfterPlacing) {
   EXPECT_EQ(Picked({HostWith("big", 10'000, 4'500), HostWith("small", 1'000, 400)}), "big");
 }
 
+TEST(Placement, PassesOverAHostThatReturnsFromTheDead) {
+  Candidate returning = HostWith("a", 1000, 0);
+  returning.host.is_returning = true;
+  EXPECT_EQ(Picked({returning}), "none");
+  EXPECT_EQ(Picked({returning, HostWith("b", 1000, 800)}), "b");
+}
+
 TEST(Placement, SettlesTiesByTheSmallerIdInAnyOrder) {
   EXPECT_EQ(Picked({HostWith("b", 1000, 400), HostWith("a", 1000, 400)}), "a");
   EXPECT_EQ(Picked({HostWith("a", 1000, 400), HostWith("b", 1000, 400)}), "a");

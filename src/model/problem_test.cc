@@ -92,7 +92,8 @@ TEST(Problem, WhateverIsRetryableKeepsItsKey) {
 TEST(Problem, PassingTroubleIsRetryable) {
   for (const ProblemKind& kind : AllProblemKinds()) {
     const bool passes = kind.status == 429 || kind.status == 500 || kind.status == 503 ||
-                        kind.status == 408 || kind.code == "console_not_ready";
+                        kind.status == 408 || kind.code == "console_not_ready" ||
+                        kind.code == "host_port_taken";
     EXPECT_EQ(kind.retryable, passes) << kind.code;
   }
 }

@@ -6,6 +6,20 @@
 
 namespace vmonce::model {
 
+std::optional<Time> LastGone(const Operation& operation, std::span<const Vm> vms) {
+  Time last = operation.finished.value_or(operation.updated);
+  for (const Vm& vm : vms) {
+    if (vm.state == VmState::kDeleted && vm.deleted) {
+      last = std::max(last, *vm.deleted);
+    } else if (vm.state == VmState::kFailed && !vm.holds_reservation) {
+      last = std::max(last, vm.updated);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return last;
+}
+
 std::optional<Time> RecordExpiry(const Operation& operation, std::optional<Time> last_gone,
                                  const RetentionPolicy& policy) {
   if (!IsFinished(operation.state)) return std::nullopt;

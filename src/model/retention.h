@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/clock.h"
 #include "model/limits.h"
 #include "model/operation.h"
+#include "model/vm.h"
 
 namespace vmonce::model {
 
@@ -18,11 +20,15 @@ struct RetentionPolicy {
   bool operator==(const RetentionPolicy&) const = default;
 };
 
+// When the last of a create's VMs was gone; std::nullopt while one lives. A failed VM without a
+// reservation has no machine: it is gone since it failed, but not while it is being deleted.
+// `vms` are the operation's, or what is left of them.
+std::optional<Time> LastGone(const Operation& operation, std::span<const Vm> vms);
+
 // When the record becomes a tombstone. std::nullopt: not as things stand (unfinished, or a VM that
-// it created lives, be it in state `failed`). `last_gone` is when the last of its VMs was deleted,
-// or absent while one still lives. A create lives `retention` longer than its VMs, a delete
-// `retention` longer than its own end; all others have no resource of their own and live `key_ttl`.
-// Precondition: a finished operation has its time of end.
+// it created lives). `last_gone` is LastGone()'s. A create lives `retention` longer than its VMs, a
+// delete `retention` longer than its own end; all others have no resource of their own and live
+// `key_ttl`. Precondition: a finished operation has its time of end.
 std::optional<Time> RecordExpiry(const Operation& operation, std::optional<Time> last_gone,
                                  const RetentionPolicy& policy);
 

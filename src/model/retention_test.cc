@@ -51,6 +51,36 @@ TEST(Retention, CountsACancelledCreateFromItsOwnEnd) {
   EXPECT_EQ(RecordExpiry(operation, kFinished - hours(1), kPolicy), kFinished + hours(100));
 }
 
+Vm VmIn(VmState state, Time updated) {
+  Vm vm;
+  vm.state = state;
+  vm.updated = updated;
+  vm.holds_reservation = state != VmState::kFailed && state != VmState::kDeleted;
+  if (state == VmState::kDeleted) vm.deleted = updated;
+  return vm;
+}
+
+TEST(LastGone, IsWhenTheLastVmWasDeletedOrFailedWithoutEffect) {
+  const Operation create = Ended(OperationKind::kCreate, OperationState::kFailed);
+  const Vm deleted = VmIn(VmState::kDeleted, kFinished + hours(5));
+  const Vm failed = VmIn(VmState::kFailed, kFinished + hours(7));
+  EXPECT_EQ(LastGone(create, {}), kFinished);
+  EXPECT_EQ(LastGone(create, std::vector<Vm>{deleted}), kFinished + hours(5));
+  EXPECT_EQ(LastGone(create, std::vector<Vm>{failed, deleted}), kFinished + hours(7));
+}
+
+TEST(LastGone, IsNeverWhileOneLivesOrIsBeingDeleted) {
+  const Operation create = Ended(OperationKind::kCreate);
+  for (const VmState state : {VmState::kPending, VmState::kCreating, VmState::kReady,
+                              VmState::kMissing, VmState::kDeleting}) {
+    const std::vector<Vm> vms = {VmIn(VmState::kDeleted, kFinished), VmIn(state, kFinished)};
+    EXPECT_EQ(LastGone(create, vms), std::nullopt) << ToString(state);
+  }
+  Vm undoing = VmIn(VmState::kFailed, kFinished);
+  undoing.holds_reservation = true;
+  EXPECT_EQ(LastGone(create, std::vector<Vm>{undoing}), std::nullopt);
+}
+
 TEST(Retention, KeepsADeleteAsLongAsTheVmsOwnRecord) {
   const Operation operation = Ended(OperationKind::kDelete);
   EXPECT_EQ(RecordExpiry(operation, kFinished, kPolicy), kFinished + hours(100));

@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 2> kDesired = {"running", "stopped"};
 constexpr std::array<std::string_view, 5> kObserved = {"unknown", "running", "stopped", "paused",
                                                        "absent"};
 
+constexpr std::array<std::string_view, 4> kStopCauses = {"none", "guest", "person", "host"};
+constexpr std::array<std::string_view, 2> kRestartPolicies = {"host-failure", "never"};
+
 using enum VmState;
 
 constexpr std::pair<VmState, VmState> kTransitions[] = {
@@ -31,6 +34,9 @@ std::string_view ToString(VmState state) { return WordOf(kVmStates, state); }
 std::string_view ToString(Desired desired) { return WordOf(kDesired, desired); }
 std::string_view ToString(Observed observed) { return WordOf(kObserved, observed); }
 
+std::string_view ToString(StopCause cause) { return WordOf(kStopCauses, cause); }
+std::string_view ToString(RestartPolicy policy) { return WordOf(kRestartPolicies, policy); }
+
 std::optional<VmState> ParseVmState(std::string_view text) {
   return EnumOf<VmState>(kVmStates, text);
 }
@@ -41,6 +47,14 @@ std::optional<Desired> ParseDesired(std::string_view text) {
 
 std::optional<Observed> ParseObserved(std::string_view text) {
   return EnumOf<Observed>(kObserved, text);
+}
+
+std::optional<StopCause> ParseStopCause(std::string_view text) {
+  return EnumOf<StopCause>(kStopCauses, text);
+}
+
+std::optional<RestartPolicy> ParseRestartPolicy(std::string_view text) {
+  return EnumOf<RestartPolicy>(kRestartPolicies, text);
 }
 
 bool IsLegal(VmState from, VmState to) {

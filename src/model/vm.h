@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/forward.h"
 #include "model/host.h"
 #include "model/ids.h"
 #include "model/image.h"
@@ -19,7 +20,7 @@ namespace vmonce::model {
 enum class VmState {
   kPending,  // Accepted; nothing exists yet.
   kCreating,
-  kReady,    // Was observed running once; `observed` says how it is now.
+  kReady,    // Was observed once as asked: running, or defined and off; `observed` says how it is.
   kFailed,   // No effect is left.
   kMissing,  // Should exist and was looked for by UUID without success. Never re-created.
   kDeleting,
@@ -41,6 +42,21 @@ enum class Observed { kUnknown, kRunning, kStopped, kPaused, kAbsent };
 std::string_view ToString(Observed observed);
 std::optional<Observed> ParseObserved(std::string_view text);
 
+// Why a machine is off, as far as the hypervisor's own typed facts tell.
+enum class StopCause {
+  kNone,    // It runs, or nothing is known of a stop.
+  kGuest,   // It shut itself down.
+  kPerson,  // Somebody powered it off, through the service or beside it.
+  kHost,    // It crashed, or went down with its host or hypervisor: nobody wanted it.
+};
+std::string_view ToString(StopCause cause);
+std::optional<StopCause> ParseStopCause(std::string_view text);
+
+// Whether a machine that should run, and was stopped by kHost, is started again there.
+enum class RestartPolicy { kHostFailure, kNever };
+std::string_view ToString(RestartPolicy policy);
+std::optional<RestartPolicy> ParseRestartPolicy(std::string_view text);
+
 struct VmSpec {
   Image image;  // Pinned at acceptance.
   int cpus = 1;
@@ -48,7 +64,8 @@ struct VmSpec {
   int disk_gib = 0;  // 0: the image's own size.
   std::string hostname;
   std::vector<std::string> ssh_keys;
-  std::string network = "user";  // User-mode networking.
+  std::string network = "user";   // See model/network.h.
+  std::vector<Forward> forwards;  // As asked for; only in user-mode networking.
 
   bool operator==(const VmSpec&) const = default;
 };
@@ -70,9 +87,18 @@ struct Vm {
   VmState state = VmState::kPending;
   Desired desired = Desired::kRunning;
   Observed observed = Observed::kUnknown;
+  StopCause stopped_by = StopCause::kNone;  // Of the stop that `observed` tells of.
+  RestartPolicy restart = RestartPolicy::kHostFailure;
+  int restarts = 0;               // In a row, by the service itself: see model/restart.h.
+  std::optional<Time> restarted;  // The last of them.
   std::optional<HostId> host;
-  std::int64_t version = 1;                     // The ETag.
-  std::optional<OperationId> holder;            // The one operation that may act on it now.
+  // The host's ports that lead to it, in the order of spec.forwards; reserved while it is placed.
+  std::vector<Forward> forwards;
+  // How often ports were given up for others because some program of the host had taken them.
+  int forward_moves = 0;
+  std::vector<std::string> addresses;  // Of the guest, as its host last told; empty: none known.
+  std::int64_t version = 1;            // The ETag.
+  std::optional<OperationId> holder;   // The one operation that may act on it now.
   std::optional<OperationId> delete_operation;  // Set: marked for deletion.
   bool holds_reservation = true;                // Name, quota and, once placed, host capacity.
   std::optional<Failure> failure;
@@ -80,6 +106,8 @@ struct Vm {
   Time created{};
   Time updated{};
   std::optional<Time> deleted;
+
+  bool operator==(const Vm&) const = default;
 };
 
 }  // namespace vmonce::model

@@ -48,6 +48,12 @@ TEST(Words, SpellStatesOfMachines) {
                                       {VmState::kDeleted, "deleted"}});
   ExpectWords<Desired>(ParseDesired,
                        {{Desired::kRunning, "running"}, {Desired::kStopped, "stopped"}});
+  ExpectWords<StopCause>(ParseStopCause, {{StopCause::kNone, "none"},
+                                          {StopCause::kGuest, "guest"},
+                                          {StopCause::kPerson, "person"},
+                                          {StopCause::kHost, "host"}});
+  ExpectWords<RestartPolicy>(ParseRestartPolicy, {{RestartPolicy::kHostFailure, "host-failure"},
+                                                  {RestartPolicy::kNever, "never"}});
   ExpectWords<Observed>(ParseObserved, {{Observed::kUnknown, "unknown"},
                                         {Observed::kRunning, "running"},
                                         {Observed::kStopped, "stopped"},

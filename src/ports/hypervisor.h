@@ -60,6 +60,12 @@ struct DomainSighting {
   std::string name;
   model::Observed power = model::Observed::kUnknown;
   std::optional<model::Label> label;  // Absent: not ours.
+  // Of a stopped one. What the hypervisor does not know (it, or its host, was started since) is
+  // kHost.
+  model::StopCause stopped_by = model::StopCause::kNone;
+  // The guest's, as the host's DHCP leases or neighbours tell, while it runs in a named network or
+  // on a bridge; what the host does not know is not there. For people: nothing is decided by them.
+  std::vector<std::string> addresses;
 };
 
 struct DiskOrder {
@@ -87,6 +93,7 @@ struct DomainOrder {
   std::string mac;
   std::string disk_name;  // Empty: the image has no disk.
   std::string seed_name;
+  std::vector<model::Forward> forwards;  // Reserved ones, which QEMU is to listen for.
 };
 
 struct ConsoleChunk {
@@ -124,9 +131,14 @@ class Hypervisor {
   // Disks and seeds whose names carry our ledger id.
   virtual Result<std::vector<VolumeSighting>> ListVolumes() = 0;
 
+  // Those of `ports` that some program of the host, QEMU or another, has at `address`, so that a
+  // machine that is to listen there would not start. kRefused: that cannot be told of this host.
+  virtual Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) = 0;
+
   // An overlay (or blank) qcow2, made under a temporary name and published without replacing: when
-  // the name is there already, it is ours by name and is kept. kRefused: the base does not exist or
-  // is not an image.
+  // the name is there already, it is ours by name and is kept. kNotFound: the base is not there.
+  // kRefused: it is not an image of that format.
   virtual Status CreateDisk(const DiskOrder& order, const EffectGuard& guard) = 0;
   // ok when it is gone, or was never there.
   virtual Status DeleteDisk(const model::VmId& vm, const EffectGuard& guard) = 0;
@@ -137,7 +149,8 @@ class Hypervisor {
   virtual Status DeleteSeed(const model::VmId& vm, const EffectGuard& guard) = 0;
 
   // Looks by UUID and by name first: ours → converges to the order (its label's fence grows, a
-  // running domain is left running), a stranger's → kConflict.
+  // running domain is left running), a stranger's → kConflict. kNotFound: the image's kernel or
+  // initrd is not there.
   virtual Status Define(const DomainOrder& order, const EffectGuard& guard) = 0;
   // Writes a higher fence into the label. kNotFound: no such domain.
   virtual Status StampFence(const model::VmId& vm, const EffectGuard& guard) = 0;

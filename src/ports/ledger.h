@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "model/lease.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "model/token.h"
 #include "model/vm.h"
 
 namespace vmonce::ports {
@@ -43,18 +45,31 @@ struct DeleteVm {
   std::optional<std::int64_t> if_version;
 };
 
-// Sets `desired`; the VM must be ready.
+// Sets `desired` and begins to count restarts anew; the VM must be ready.
 struct PowerVm {
   model::VmId vm;
   model::Desired desired = model::Desired::kRunning;
   std::optional<std::int64_t> if_version;
 };
 
+// A start by the service itself. Taken when the row still is of that version, model::JudgeRestart
+// says that it is due, and nothing else is about to act on the VM; else kStaleVersion or
+// kWrongState. Taking it makes a new version: of any number of askings about one stop, one is
+// taken.
+struct RestartVm {
+  model::VmId vm;
+  std::int64_t if_version = 0;
+};
+
 // Done at once: the operation is recorded as succeeded when it has a key, and not at all otherwise.
+// With a `desired` that the machine is not in, the operation (a kStart or kStop) is still to be
+// done, as PowerVm's is, and the VM must be ready.
 struct UpdateVm {
   model::VmId vm;
   std::optional<std::string> name;
   std::optional<std::map<std::string, std::string>> labels;
+  std::optional<model::Desired> desired;
+  std::optional<model::RestartPolicy> restart;
   std::optional<std::int64_t> if_version;
 };
 
@@ -67,10 +82,13 @@ struct LeaseRequest {
 struct Submission {
   // Ids, key, fingerprint, intent, items; the ledger sets sequence, state, fence, lease and times.
   model::Operation operation;
-  std::variant<CreateVms, DeleteVm, PowerVm, UpdateVm> change;
+  std::variant<CreateVms, DeleteVm, PowerVm, RestartVm, UpdateVm> change;
   std::vector<model::Event> events;
   std::optional<LeaseRequest> lease;
   std::int64_t max_backlog = 0;  // More unfinished operations than this: kBacklogFull.
+  // More records with a key in this project: kTooManyKeys. A delete is never held up by it.
+  std::int64_t max_keys = std::numeric_limits<std::int64_t>::max();
+  std::optional<model::TokenId> token;  // With which it was asked for; told in the timeline.
 };
 
 struct Accepted {
@@ -98,6 +116,9 @@ enum class DeclineReason {
   kStaleVersion,  // if_version is not the row's.
   kWrongState,    // The VM's state does not allow it; `vm_state` says which.
   kBacklogFull,
+  kImageGone,  // The stored image that a VM pins was removed; `detail` names it.
+  kPortTaken,  // A host port that was asked for is another VM's on every active host.
+  kTooManyKeys,
 };
 // Nothing was written, the key is not consumed.
 struct Declined {
@@ -111,6 +132,15 @@ using AcceptOutcome = Result<std::variant<Accepted, Known, KnownTombstone, Joine
 // --- Advancing (under the fence)
 // ----------------------------------------------------------------------------------
 
+// How host ports are reserved for a VM's forwards on the host that it is on. Those that it has
+// already stay, except what is to be avoided; others are the first free ones in the VM's own order
+// (model::PortAt), or those that were asked for.
+struct PortPlan {
+  model::PortRange range;
+  std::string address;                 // Where the host listens: kept with the reservation.
+  std::vector<model::HostPort> avoid;  // Another program of the host has them.
+};
+
 // What a step changes about a VM's row. Absent members stay as they are. A state change must be
 // legal (CHECK).
 struct VmChange {
@@ -118,9 +148,15 @@ struct VmChange {
   std::optional<model::VmState> state;
   std::optional<model::Desired> desired;
   std::optional<model::Observed> observed;
+  // Written with `observed`; anything but a stop has none.
+  model::StopCause stopped_by = model::StopCause::kNone;
   std::optional<model::HostId>
-      place_on;  // Reserves the VM's demand on that host; kNoRoom when it does not fit.
-  bool release_host = false;         // Gives it back and forgets the host.
+      place_on;  // Reserves the VM's demand on that host; kNoRoom when it does not fit, or when the
+                 // VM has another host that is not dead.
+  std::optional<PortPlan> reserve_ports;  // After place_on; kPortTaken when one cannot be had.
+  // Gives it back, the host ports with it, and forgets the host. Leaving a dead host, either way,
+  // is written down: see MovedAway().
+  bool release_host = false;
   bool release_reservation = false;  // Name and quota; a second release changes nothing.
   bool take_hold = false;            // Makes this operation the VM's holder; kHeld when another is.
   bool release_hold = false;
@@ -148,10 +184,11 @@ struct Advance {
 
 enum class AdvanceOutcome {
   kRecorded,
-  kLost,    // Another owner or fence: drop everything, touch nothing more.
-  kMarked,  // See Advance::unless_marked.
-  kHeld,    // See VmChange::take_hold.
-  kNoRoom,  // See VmChange::place_on.
+  kLost,       // Another owner or fence: drop everything, touch nothing more.
+  kMarked,     // See Advance::unless_marked.
+  kHeld,       // See VmChange::take_hold.
+  kNoRoom,     // See VmChange::place_on.
+  kPortTaken,  // See VmChange::reserve_ports.
 };
 
 // --- Reading
@@ -189,7 +226,9 @@ struct Observation {
   model::VmId vm;
   std::int64_t version = 0;
   model::Observed observed = model::Observed::kUnknown;
-  std::optional<model::VmState> state;  // ready ⇄ missing
+  model::StopCause stopped_by = model::StopCause::kNone;  // Of kStopped.
+  std::optional<model::VmState> state;                    // ready ⇄ missing
+  std::optional<std::vector<std::string>> addresses;      // Absent: as they were.
   std::vector<model::Event> events;
 };
 
@@ -274,13 +313,21 @@ class Ledger {
   virtual Result<LedgerTotals> Totals() = 0;
   // What a project holds of its quota now.
   virtual Result<model::Resources> Usage(const model::ProjectId& project) = 0;
+  // How many records with a key it has.
+  virtual Result<std::int64_t> LiveKeys(const model::ProjectId& project) = 0;
 
   // --- Hosts
   // Makes the row or updates URI and capacity; state, registration and reservations stay.
   virtual Status PutHost(const model::Host& host) = 0;
   virtual Status MarkRegistered(const model::HostId& host) = 0;
+  // kNotFound: no such host. Dead makes the host returning, too, until MarkReturned().
   virtual Status SetHostState(const model::HostId& host, model::HostState state) = 0;
+  // What was moved away or deleted while the host was dead is stopped there. Nothing is written
+  // while it is dead.
+  virtual Status MarkReturned(const model::HostId& host) = 0;
   virtual Result<std::vector<model::Host>> Hosts() = 0;
+  // Those on which some VM has reserved the port.
+  virtual Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) = 0;
 
   // --- Reconciler
   // Every VM whose row names the host and that is not deleted, and those of `also` in whatever
@@ -289,6 +336,9 @@ class Ledger {
                                                    std::span<const model::VmId> also) = 0;
   // Those of `vms` that a tombstone names.
   virtual Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) = 0;
+  // Those of `vms` that once left this host while it was dead, and are not placed there now.
+  virtual Result<std::vector<model::VmId>> MovedAway(const model::HostId& host,
+                                                     std::span<const model::VmId> vms) = 0;
   virtual Result<int> Observe(std::span<const Observation> observations) = 0;  // How many stood.
   // Replaces the host's sightings: a stray that was not seen again is forgotten; one seen again
   // counts up.

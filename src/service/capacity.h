@@ -20,7 +20,11 @@ class Capacity {
   Capacity(ports::Ledger& ledger, Clock& clock, Threads& threads, Milliseconds max_age)
       : ledger_(ledger), clock_(clock), max_age_(max_age), monitor_(threads.NewMonitor()) {}
 
+  // Quick while the figure is young enough; blocks on the ledger otherwise.
   Result<model::Resources> Total();
+  // Reads again, however old the figure is: called now and then by a thread that may block, so that
+  // those that may not find it young.
+  Result<model::Resources> Refresh();
 
  private:
   ports::Ledger& ledger_;

@@ -39,19 +39,38 @@ TEST(Capacity, IsNothingWithoutHosts) {
   EXPECT_EQ(rig.capacity.Total(), model::Resources{});
 }
 
-TEST(Capacity, ReadsAgainWhenItsFigureIsTooOld) {
+TEST(Capacity, IsReadAgainWhenItIsRefreshedHoweverYoungItIs) {
+  Rig rig;
+  rig.ledger.hosts = {HostOf("a", model::HostState::kActive)};
+  EXPECT_EQ(rig.capacity.Total()->vms, 10);
+  rig.ledger.hosts.push_back(HostOf("b", model::HostState::kActive));
+  EXPECT_EQ(rig.capacity.Total()->vms, 10);
+  EXPECT_EQ(rig.capacity.Refresh()->vms, 20);
+  EXPECT_EQ(rig.capacity.Total()->vms, 20);
+}
+
+TEST(Capacity, SeesTheFirstHostAtOnce) {
   Rig rig;
   EXPECT_EQ(rig.capacity.Total()->vms, 0);
   rig.ledger.hosts = {HostOf("a", model::HostState::kActive)};
+  EXPECT_EQ(rig.capacity.Total()->vms, 10);
+}
+
+TEST(Capacity, ReadsAgainWhenItsFigureIsTooOld) {
+  Rig rig;
+  rig.ledger.hosts = {HostOf("a", model::HostState::kActive)};
+  EXPECT_EQ(rig.capacity.Total()->vms, 10);
+  rig.ledger.hosts.push_back(HostOf("b", model::HostState::kActive));
   rig.clock.Advance(Milliseconds(999));
-  EXPECT_EQ(rig.capacity.Total()->vms, 0);
+  EXPECT_EQ(rig.capacity.Total()->vms, 10);
   EXPECT_EQ(rig.ledger.Calls("Hosts"), 1);
   rig.clock.Advance(Milliseconds(1));
-  EXPECT_EQ(rig.capacity.Total()->vms, 10);
+  EXPECT_EQ(rig.capacity.Total()->vms, 20);
 }
 
 TEST(Capacity, NeverAnswersAnOldFigureWhenTheLedgerFails) {
   Rig rig;
+  rig.ledger.hosts = {HostOf("a", model::HostState::kActive)};
   ASSERT_TRUE(rig.capacity.Total().has_value());
   rig.clock.Advance(Milliseconds(1'000));
   rig.ledger.before = [](std::string_view) { return Error{ErrorCode::kUnavailable, "down"}; };

@@ -1,15 +1,41 @@
 #include "service/images.h"
 
-#include <algorithm>
-
 namespace vmonce::service {
+namespace {
 
-const model::Image* ImageCatalog::Resolve(std::string_view name) const {
-  for (const model::Image& image : images_) {
-    if (image.name == name) return &image;
-    if (std::ranges::find(image.aliases, name) != image.aliases.end()) return &image;
+std::map<std::string, model::Image, std::less<>> NamesOf(const std::vector<model::Image>& images) {
+  std::map<std::string, model::Image, std::less<>> names;
+  for (const model::Image& image : images) {
+    for (const std::string& alias : image.aliases) names.emplace(alias, image);
   }
-  return nullptr;
+  for (const model::Image& image : images) names.insert_or_assign(image.name, image);
+  return names;
+}
+
+}  // namespace
+
+ImageCatalog::ImageCatalog(Threads& threads, std::vector<model::Image> configured)
+    : configured_(std::move(configured)),
+      configured_names_(NamesOf(configured_)),
+      monitor_(threads.NewMonitor()) {}
+
+std::optional<model::Image> ImageCatalog::Resolve(std::string_view name) const {
+  const auto configured = configured_names_.find(name);
+  if (configured != configured_names_.end()) return configured->second;
+  MonitorLock lock(*monitor_);
+  const auto stored = stored_names_.find(name);
+  if (stored == stored_names_.end()) return std::nullopt;
+  return stored->second;
+}
+
+bool ImageCatalog::IsConfigured(std::string_view name) const {
+  return configured_names_.contains(name);
+}
+
+void ImageCatalog::SetStored(const std::vector<model::Image>& stored) {
+  Names names = NamesOf(stored);
+  MonitorLock lock(*monitor_);
+  stored_names_ = std::move(names);
 }
 
 }  // namespace vmonce::service

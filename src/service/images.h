@@ -1,26 +1,42 @@
-// The images of the configuration.
+// What names of images mean now: those of the configuration, and those of the store.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/threads.h"
 #include "model/image.h"
 
 namespace vmonce::service {
 
-// Immutable; thread-safe.
+// Thread-safe. Quick: it is asked for every create. The ledger has the last word on stored images.
 class ImageCatalog {
  public:
-  // Names and aliases are unique (the configuration was checked).
-  explicit ImageCatalog(std::vector<model::Image> images) : images_(std::move(images)) {}
+  // Of the configuration: names and aliases are unique (it was checked).
+  ImageCatalog(Threads& threads, std::vector<model::Image> configured);
 
-  // By name or alias; nullptr when there is none.
-  const model::Image* Resolve(std::string_view name) const;
-  const std::vector<model::Image>& All() const { return images_; }
+  // By name or alias. The configuration's come first: the store refuses their names, but a later
+  // configuration may take one.
+  std::optional<model::Image> Resolve(std::string_view name) const;
+  const std::vector<model::Image>& Configured() const { return configured_; }
+  // Whether a name or alias is the configuration's.
+  bool IsConfigured(std::string_view name) const;
+
+  // Takes the place of all stored images that were known before.
+  void SetStored(const std::vector<model::Image>& stored);
 
  private:
-  std::vector<model::Image> images_;
+  // Every name and alias → the image.
+  using Names = std::map<std::string, model::Image, std::less<>>;
+
+  const std::vector<model::Image> configured_;
+  Names configured_names_;
+  const std::unique_ptr<Monitor> monitor_;
+  Names stored_names_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::service

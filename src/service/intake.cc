@@ -53,13 +53,14 @@ bool Intake::Submit(Submission submission, Done done) {
     key.emplace(submission.operation.project, *submission.operation.key_hash);
     const auto found = in_flight_.find(*key);
     if (found != in_flight_.end() &&
-        found->second->submission.operation.fingerprint == submission.operation.fingerprint) {
+        found->second->fingerprint == submission.operation.fingerprint) {
       found->second->waiting.push_back(std::move(done));
       return true;
     }
   }
   if (queue_.size() >= bounds_.queue) return false;
   auto claim = std::make_shared<Claim>();
+  claim->fingerprint = submission.operation.fingerprint;
   claim->submission = std::move(submission);
   claim->waiting.push_back(std::move(done));
   // A different body under the same key goes its own way; the ledger tells the two apart.
@@ -104,14 +105,14 @@ void Intake::Accept(std::vector<ClaimPointer>& claims) {
     if (claim->call) continue;
     if (free-- > 0) claim->submission.lease = ports::LeaseRequest{replica_, lease_ttl_};
     submitters.push_back(claim.get());
-    batch.push_back(claim->submission);
+    batch.push_back(std::move(claim->submission));
   }
   const Instant asked = clock_.Monotonic();
   if (!batch.empty()) {
     std::vector<AcceptOutcome> outcomes = ledger_.Accept(batch);
     CHECK(outcomes.size() == submitters.size());
     for (std::size_t i = 0; i < submitters.size(); ++i) {
-      Complete(*submitters[i], std::move(outcomes[i]), asked);
+      Complete(*submitters[i], batch[i], std::move(outcomes[i]), asked);
     }
   }
   for (const ClaimPointer& claim : claims) {
@@ -119,8 +120,8 @@ void Intake::Accept(std::vector<ClaimPointer>& claims) {
   }
 }
 
-void Intake::Complete(Claim& claim, AcceptOutcome outcome, Instant asked) {
-  const Submission& submission = claim.submission;
+void Intake::Complete(Claim& claim, const Submission& submission, AcceptOutcome outcome,
+                      Instant asked) {
   if (!outcome && outcome.error().code != ErrorCode::kUnavailable) {
     outcome = ReadAgain(submission, outcome.error());
   }

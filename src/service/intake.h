@@ -53,7 +53,8 @@ class Intake {
 
  private:
   struct Claim {
-    ports::Submission submission;
+    ports::Submission submission;  // The intake's thread takes it out; nobody else reads it then.
+    Digest fingerprint{};
     std::vector<Done> waiting;   // The first is the submitter's, the others joined it.
     std::function<void()> call;  // Instead of a submission.
   };
@@ -62,7 +63,8 @@ class Intake {
 
   std::vector<ClaimPointer> TakeBatch(bool wait);
   void Accept(std::vector<ClaimPointer>& claims);
-  void Complete(Claim& claim, ports::AcceptOutcome outcome, Instant asked);
+  void Complete(Claim& claim, const ports::Submission& submission, ports::AcceptOutcome outcome,
+                Instant asked);
   // After an error at commit: what the ledger really holds.
   ports::AcceptOutcome ReadAgain(const ports::Submission& submission, const Error& error);
   void Wake(const ports::Submission& submission, const ports::Accepted& accepted, Instant asked);

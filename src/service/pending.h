@@ -9,7 +9,8 @@ struct VmService::Pending {
   Asked asked;
   std::optional<Digest> key_hash;
   Digest fingerprint{};
-  std::string intent;   // Of a create; compared when the key was first used through another face.
+  // Of a create that is claimed, or whose key was first used through another face.
+  std::string intent;
   Instant answer_by{};  // When waiting ends.
   Done done;
 
@@ -26,5 +27,7 @@ model::Problem StoredProblem(const model::Operation& operation);
 model::Problem ExpiredProblem(const model::Tombstone& tombstone);
 model::Problem OverloadedProblem();
 model::Problem ImageNotFound(const std::string& name);
+// `why` is the middle of a sentence.
+model::Problem NotOffered(const std::string& why);
 
 }  // namespace vmonce::service

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "model/limits.h"
 #include "service/pending.h"
 #include "service/queries.h"
 
@@ -53,6 +54,16 @@ model::Problem ProblemOf(const ports::Declined& declined) {
           declined.vm_state ? std::string(ToString(*declined.vm_state)) : "unknown";
       return Make("wrong_state", "The VM is " + state + "; this needs another state. " + more);
     }
+    case Reason::kImageGone: return ImageNotFound(more);
+    case Reason::kTooManyKeys: {
+      model::Problem problem =
+          Make("too_many_keys",
+               "The project has used up its keys: " + more +
+                   ". Nothing happened and this key is not used up. Records go some time after "
+                   "their VMs: delete VMs, or ask the operator for a larger quota.");
+      problem.retry_after = model::limits::kRetryAfterMax;
+      return problem;
+    }
     case Reason::kBacklogFull: {
       model::Problem problem = Make("backlog_full", "Too much accepted work waits: " + more +
                                                         ". Send the same request with the same key "
@@ -60,6 +71,11 @@ model::Problem ProblemOf(const ports::Declined& declined) {
       problem.retry_after = seconds(5);
       return problem;
     }
+    case Reason::kPortTaken:
+      return Make("host_port_taken",
+                  "Nothing was done: another VM has the host's " + more +
+                      ". Ask for another host_port, or leave it out and any free one is taken (the "
+                      "same key may be used).");
   }
   return Make("internal", "The ledger declined for a reason that is not known here.");
 }
@@ -103,6 +119,11 @@ model::Problem ImageNotFound(const std::string& name) {
       Make("image_not_found", "There is no image '" + name + "'. GET /v1/images lists them.");
   problem.fields.push_back({"/image", "no such image"});
   return problem;
+}
+
+model::Problem NotOffered(const std::string& why) {
+  return Make("network_not_offered",
+              "Nothing was done: " + why + ". GET /v1/hosts lists what hosts offer.");
 }
 
 Result<std::vector<model::Vm>> VmsOfOperation(ports::Ledger& ledger,

@@ -25,6 +25,7 @@ TEST(Problems, TellEveryRefusalOfTheLedgerAndThatTheKeyIsNotUsedUp) {
       {DeclineReason::kStaleVersion, "precondition_failed", 412, true},
       {DeclineReason::kWrongState, "wrong_state", 409, true},
       {DeclineReason::kBacklogFull, "backlog_full", 503, true},
+      {DeclineReason::kTooManyKeys, "too_many_keys", 429, true},
   };
   for (const Expected& expected : all) {
     ports::Declined declined;
@@ -35,7 +36,8 @@ TEST(Problems, TellEveryRefusalOfTheLedgerAndThatTheKeyIsNotUsedUp) {
     EXPECT_EQ(problem.code, expected.code);
     EXPECT_EQ(kind.status, expected.status) << problem.code;
     EXPECT_EQ(problem.retry_same_key.value_or(kind.retry_same_key), expected.retry_same_key);
-    EXPECT_EQ(problem.retry_after.has_value(), kind.status == 503) << problem.code;
+    EXPECT_EQ(problem.retry_after.has_value(), kind.status == 503 || kind.status == 429)
+        << problem.code;
     EXPECT_FALSE(problem.detail.empty());
   }
 }

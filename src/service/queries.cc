@@ -107,7 +107,8 @@ Answered<std::vector<HostView>> Queries::Hosts() const {
   std::vector<HostView> views;
   for (model::Host& host : *rows) {
     workflows::HostStatus status = fleet_.StatusOf(host.id);
-    views.push_back({std::move(host), std::move(status)});
+    std::vector<std::string> networks = fleet_.NetworksOf(host.id);
+    views.push_back({std::move(host), std::move(status), std::move(networks)});
   }
   // A host that was never reached has no row yet.
   for (const model::HostId& id : fleet_.Ids()) {
@@ -117,7 +118,7 @@ Answered<std::vector<HostView>> Queries::Hosts() const {
     model::Host host;
     host.id = id;
     host.uri = fleet_.UriOf(id);
-    views.push_back({std::move(host), fleet_.StatusOf(id)});
+    views.push_back({std::move(host), fleet_.StatusOf(id), fleet_.NetworksOf(id)});
   }
   return views;
 }
@@ -128,15 +129,25 @@ Answered<model::Resources> Queries::Usage(const Caller& caller) const {
   return *usage;
 }
 
-Status Queries::Ready() const {
-  if (const Status ping = ledger_.Ping(); !ping) return Context("ledger", ping.error());
-  std::string problems;
-  for (const model::HostId& id : fleet_.Ids()) {
-    const workflows::HostStatus status = fleet_.StatusOf(id);
-    if (status.is_reachable) return {};
-    problems += "host " + id.value + ": " + status.problem + "; ";
-  }
-  return Fail(ErrorCode::kUnavailable, "no host answers: " + problems);
+Answered<ProjectQuota> Queries::Held(const Caller& caller) const {
+  Answered<model::Resources> usage = Usage(caller);
+  if (!usage) return std::unexpected(std::move(usage.error()));
+  Result<std::int64_t> keys = ledger_.LiveKeys(caller.project);
+  if (!keys) return ReadFailed(keys.error());
+  return ProjectQuota{*usage, *keys};
+}
+
+Answered<void> Queries::Ready() const {
+  if (const Status ping = ledger_.Ping(); !ping) return ReadFailed(ping.error());
+  const std::vector<model::HostId> hosts = fleet_.Ids();
+  const bool is_any_reachable = std::ranges::any_of(
+      hosts, [&](const model::HostId& id) { return fleet_.StatusOf(id).is_reachable; });
+  if (is_any_reachable) return {};
+  model::Problem problem;
+  problem.code = "hypervisor_unavailable";
+  problem.detail = "No host answers now. GET /v1/hosts tells an operator why.";
+  problem.retry_after = std::chrono::seconds(2);
+  return std::unexpected(std::move(problem));
 }
 
 }  // namespace vmonce::service

@@ -10,7 +10,9 @@
 #include "model/vm.h"
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
+#include "service/caller.h"
 #include "service/images.h"
+#include "service/quotas.h"
 #include "service/vm_service.h"
 #include "workflows/fleet.h"
 
@@ -22,6 +24,7 @@ using Answered = std::expected<T, model::Problem>;
 struct HostView {
   model::Host host;
   workflows::HostStatus status;
+  std::vector<std::string> networks;  // That VMs there may be in.
 };
 
 // Thread-safe. One project never learns of another's: what is not the caller's is not found.
@@ -43,10 +46,13 @@ class Queries {
   Answered<ports::ConsoleChunk> Console(const Caller& caller, const model::VmId& id,
                                         std::int64_t offset, std::size_t most) const;
   Answered<std::vector<HostView>> Hosts() const;
-  const std::vector<model::Image>& Images() const { return images_.All(); }
+  // Those of the configuration.
+  const std::vector<model::Image>& Images() const { return images_.Configured(); }
   Answered<model::Resources> Usage(const Caller& caller) const;
-  // The ledger answers, and at least one host does. The detail says what does not.
-  Status Ready() const;
+  // What the project holds of its quota now.
+  Answered<ProjectQuota> Held(const Caller& caller) const;
+  // The ledger answers, and at least one host does. Anybody may ask: what is said names no host.
+  Answered<void> Ready() const;
 
  private:
   ports::Ledger& ledger_;

@@ -32,6 +32,12 @@ std::vector<workflows::ReconcileReport> Reconciler::SweepAll() {
   return reports;
 }
 
+void Reconciler::Trigger(const model::HostId& host) {
+  for (const auto& swept : hosts_) {
+    if (swept->id == host) swept->loop->Trigger();
+  }
+}
+
 workflows::ReconcileReport Reconciler::Sweep(HostLoop& host) {
   MonitorLock one_at_a_time(*host.sweeping);
   workflows::ReconcileReport report = sweeper_.Sweep(host.id);
@@ -42,6 +48,8 @@ workflows::ReconcileReport Reconciler::Sweep(HostLoop& host) {
   actions_["made_due"] += report.made_due;
   actions_["quarantined"] += report.quarantined;
   actions_["removed"] += report.removed;
+  actions_["restarted"] += report.restarted;
+  actions_["stopped"] += report.stopped;
   actions_["alarmed"] += report.is_alarmed ? 1 : 0;
   return report;
 }

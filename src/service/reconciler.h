@@ -30,9 +30,12 @@ class Reconciler {
   // Sweeps all hosts one after the other, now; waits for a sweep of the same host that is under way
   // first.
   std::vector<workflows::ReconcileReport> SweepAll();
+  // Asks for a sweep of this host that begins after this call; does not wait. A host that is not in
+  // the configuration is not swept.
+  void Trigger(const model::HostId& host);
   std::vector<LastSweep> LastSweeps() const;
   // What all sweeps did since the start: "missing", "found", "made_due", "quarantined", "removed",
-  // "alarmed".
+  // "restarted", "stopped", "alarmed".
   std::map<std::string, std::int64_t> ActionCounts() const;
   // Of all hosts, in their last sweeps.
   int SecondCopies() const;

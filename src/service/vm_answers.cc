@@ -129,8 +129,8 @@ void VmService::Revive(const PendingPointer& pending, const Operation& operation
     Reply(pending, std::unexpected(LedgerProblem(capacity.error())), "ledger_unavailable");
     return;
   }
-  ports::AcceptOutcome outcome =
-      parts_.ledger.Revive(operation.id, operation.attempt, settings_.quota, *capacity);
+  ports::AcceptOutcome outcome = parts_.ledger.Revive(
+      operation.id, operation.attempt, settings_.quotas.Of(operation.project).amounts, *capacity);
   if (!outcome) {
     Reply(pending, std::unexpected(LedgerProblem(outcome.error())), "ledger_unavailable");
     return;
@@ -205,14 +205,8 @@ Outcome VmService::ReadAnswer(const model::OperationId& id, bool is_replay) {
 
 Outcome VmService::Complete(Answer answer) const {
   if (!answer.operation) return answer;
-  std::optional<Time> last_gone;
-  bool is_any_alive = false;
-  for (const model::Vm& vm : answer.vms) {
-    if (!vm.deleted) is_any_alive = true;
-    if (vm.deleted) last_gone = std::max(last_gone.value_or(*vm.deleted), *vm.deleted);
-  }
-  if (is_any_alive) last_gone.reset();
   if (model::IsFinished(answer.operation->state)) {
+    const std::optional<Time> last_gone = model::LastGone(*answer.operation, answer.vms);
     answer.expires = model::RecordExpiry(*answer.operation, last_gone, settings_.retention);
   }
   return answer;

@@ -33,6 +33,7 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
   spec.disk_gib = intent.disk_gib;
   spec.ssh_keys = intent.ssh_keys;
   spec.network = intent.network;
+  spec.forwards = intent.forwards;
   return spec;
 }
 
@@ -40,35 +41,40 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
 
 VmService::VmService(const ServiceParts& parts, ServiceSettings settings)
     : parts_(parts),
-      settings_(settings),
+      settings_(std::move(settings)),
       cache_(parts.threads, model::limits::kReplayCacheEntries),
       monitor_(parts.threads.NewMonitor()) {}
 
 void VmService::Create(CreateRequest request, Done done) {
   CHECK_MSG(request.asked.key.has_value(), "a face let a create without a key through");
-  PendingPointer pending = NewPending(request.asked, std::move(done));
-  pending->intent = model::Serialise(request.intent);
-  const model::ProjectId project = request.asked.caller.project;
+  PendingPointer pending = NewPending(std::move(request.asked), std::move(done));
+  const model::ProjectId project = pending->asked.caller.project;
   const Digest hash = *pending->key_hash;
 
   const bool is_cached = cache_.Find(project, hash).has_value();
-  const bool is_image_known = parts_.images.Resolve(request.intent.image) != nullptr;
-  if (!is_cached && is_image_known) {
-    Claim(request, pending);
+  // Resolved once: what the name means from now on is this request's no more.
+  std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
+  std::optional<model::Problem> refusal = WhyNot(request.intent, image);
+  if (!is_cached && !refusal) {
+    Claim(request, *image, pending);
     return;
   }
   // A known key is answered by its record, whatever has become of the image since.
-  auto look_up = [this, pending, request = std::move(request), is_image_known]() mutable {
+  auto look_up = [this, pending, request = std::move(request), image = std::move(image),
+                  refusal = std::move(refusal)]() mutable {
     auto found = parts_.ledger.FindByKey(pending->asked.caller.project, *pending->key_hash);
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
     } else if (found->has_value()) {
+      const auto* known = std::get_if<ports::Known>(&**found);
+      const bool is_of_other_face = known && known->operation.face != pending->asked.face;
+      if (is_of_other_face) pending->intent = model::Serialise(request.intent);
       AnswerFound(pending, std::move(**found));
-    } else if (!is_image_known) {
-      Reply(pending, std::unexpected(ImageNotFound(request.intent.image)), "refused");
+    } else if (refusal) {
+      Reply(pending, std::unexpected(std::move(*refusal)), "refused");
     } else {
       cache_.Forget(pending->asked.caller.project, *pending->key_hash);
-      Claim(request, pending);
+      Claim(request, *image, pending);
     }
   };
   if (!parts_.intake.Post(std::move(look_up))) {
@@ -76,8 +82,20 @@ void VmService::Create(CreateRequest request, Done done) {
   }
 }
 
-void VmService::Claim(const CreateRequest& request, const PendingPointer& pending) {
-  std::expected<ports::Submission, model::Problem> submission = BuildCreate(request, *pending);
+std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent,
+                                                const std::optional<model::Image>& image) const {
+  if (!image) return ImageNotFound(intent.image);
+  if (!parts_.not_offered) return std::nullopt;
+  const auto why = parts_.not_offered(SpecOf(intent, *image));
+  if (!why) return std::nullopt;
+  return NotOffered(*why);
+}
+
+void VmService::Claim(const CreateRequest& request, const model::Image& image,
+                      const PendingPointer& pending) {
+  pending->intent = model::Serialise(request.intent);
+  std::expected<ports::Submission, model::Problem> submission =
+      BuildCreate(request, image, *pending);
   if (!submission) {
     Reply(pending, std::unexpected(std::move(submission.error())), "ledger_unavailable");
     return;
@@ -86,13 +104,13 @@ void VmService::Claim(const CreateRequest& request, const PendingPointer& pendin
 }
 
 void VmService::Change(ChangeRequest request, Done done) {
-  PendingPointer pending = NewPending(request.asked, std::move(done));
+  PendingPointer pending = NewPending(std::move(request.asked), std::move(done));
   Submit(BuildChange(request, *pending), pending);
 }
 
 // Deleting what is not there yet: the creates' worker sees the marks and ends as cancelled.
 void VmService::Cancel(Asked asked, model::OperationId operation, Done done) {
-  PendingPointer pending = NewPending(asked, std::move(done));
+  PendingPointer pending = NewPending(std::move(asked), std::move(done));
   auto cancel = [this, pending, operation] { CancelNow(pending, operation); };
   if (!parts_.intake.Post(std::move(cancel))) {
     Reply(pending, std::unexpected(OverloadedProblem()), "overloaded");
@@ -170,24 +188,23 @@ void VmService::MarkAll(const PendingPointer& pending, const Operation& operatio
   step(nullptr);
 }
 
-VmService::PendingPointer VmService::NewPending(const Asked& asked, Done done) const {
+VmService::PendingPointer VmService::NewPending(Asked asked, Done done) const {
   auto pending = std::make_shared<Pending>();
-  pending->asked = asked;
-  if (asked.key) pending->key_hash = model::KeyHash(*asked.key);
-  pending->fingerprint = model::Fingerprint(asked.request);
+  pending->asked = std::move(asked);
+  const Asked& now = pending->asked;
+  if (now.key) pending->key_hash = model::KeyHash(*now.key);
+  pending->fingerprint = model::Fingerprint(now.request);
   // The clear body has served its purpose.
   pending->asked.request.body = nullptr;
-  const std::chrono::seconds wait = std::min(asked.wait, settings_.wait_cap);
+  const std::chrono::seconds wait = std::min(now.wait, settings_.wait_cap);
   if (wait.count() > 0) pending->answer_by = parts_.clock.Monotonic() + wait;
   pending->done = std::move(done);
   return pending;
 }
 
 std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
-    const CreateRequest& request, const Pending& pending) {
+    const CreateRequest& request, const model::Image& image, const Pending& pending) {
   const model::CreateIntent& intent = request.intent;
-  const model::Image* image = parts_.images.Resolve(intent.image);
-  CHECK(image != nullptr);
   const Result<model::Resources> capacity = parts_.capacity();
   if (!capacity) return std::unexpected(LedgerProblem(capacity.error()));
 
@@ -199,7 +216,7 @@ std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
     operation.sealed_secrets = parts_.sealer.Seal(request.user_data, ToString(operation.id));
   }
   ports::CreateVms create;
-  create.quota = settings_.quota;
+  create.quota = settings_.quotas.Of(operation.project).amounts;
   create.capacity = *capacity;
   for (int index = 0; index < intent.count; ++index) {
     Vm vm;
@@ -210,11 +227,13 @@ std::expected<ports::Submission, model::Problem> VmService::BuildCreate(
     vm.operation = operation.id;
     vm.index = index;
     vm.key_prefix = operation.key_prefix;
-    vm.spec = SpecOf(intent, *image);
+    vm.spec = SpecOf(intent, image);
     vm.spec.hostname =
         intent.hostname.empty() ? vm.name : model::ItemName(intent.hostname, index, intent.count);
     vm.mac = model::MacAddress(vm.id);
     vm.labels = intent.labels;
+    vm.desired = intent.desired;
+    vm.restart = intent.restart;
     vm.holder = operation.id;
     create.demand = create.demand + Demand(vm.spec);
     model::Item item;
@@ -247,9 +266,13 @@ ports::Submission VmService::BuildChange(const ChangeRequest& request, const Pen
       submission.change = ports::PowerVm{request.vm, model::Desired::kStopped, request.if_version};
       break;
     case ChangeRequest::Kind::kUpdate:
-      item.phase = model::ItemPhase::kDone;
-      submission.change =
-          ports::UpdateVm{request.vm, request.name, request.labels, request.if_version};
+      // Whether there is anything to start or stop is decided with the claim.
+      if (request.desired) {
+        operation.kind = *request.desired == model::Desired::kRunning ? OperationKind::kStart
+                                                                      : OperationKind::kStop;
+      }
+      submission.change = ports::UpdateVm{request.vm,      request.name,    request.labels,
+                                          request.desired, request.restart, request.if_version};
       break;
   }
   operation.items.push_back(std::move(item));
@@ -276,6 +299,8 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
     return;
   }
   submission.max_backlog = settings_.max_backlog;
+  submission.max_keys = settings_.quotas.Of(submission.operation.project).keys;
+  submission.token = pending->asked.caller.token;
   model::Event accepted;
   accepted.id = NewUuidV7(parts_.clock, parts_.random);
   accepted.type = "operation.accepted";
@@ -306,10 +331,12 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
     run.problem = std::move(problem);
     return run;
   };
-  if (parts_.images.Resolve(request.intent.image) == nullptr) {
-    return refuse(ImageNotFound(request.intent.image));
+  const std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
+  if (std::optional<model::Problem> refusal = WhyNot(request.intent, image)) {
+    return refuse(std::move(*refusal));
   }
-  std::expected<ports::Submission, model::Problem> submission = BuildCreate(request, *pending);
+  std::expected<ports::Submission, model::Problem> submission =
+      BuildCreate(request, *image, *pending);
   if (!submission) return std::unexpected(std::move(submission.error()));
   const auto& create = std::get<ports::CreateVms>(submission->change);
   for (const Vm& vm : create.vms) {

@@ -21,17 +21,14 @@
 #include "model/problem.h"
 #include "model/vm.h"
 #include "ports/ledger.h"
+#include "service/caller.h"
 #include "service/images.h"
 #include "service/intake.h"
+#include "service/quotas.h"
 #include "service/replay_cache.h"
 #include "service/waiters.h"
 
 namespace vmonce::service {
-
-// Who asks. The project comes from the credentials, never from the request.
-struct Caller {
-  model::ProjectId project;
-};
 
 // What every mutating request has, whatever its face.
 struct Asked {
@@ -61,6 +58,8 @@ struct ChangeRequest {
   bool force = false;                                        // kStop: power off at once.
   std::optional<std::string> name;                           // kUpdate.
   std::optional<std::map<std::string, std::string>> labels;  // kUpdate.
+  std::optional<model::Desired> desired;                     // kUpdate: a start or a stop, too.
+  std::optional<model::RestartPolicy> restart;               // kUpdate.
 };
 
 struct Answer {
@@ -83,7 +82,7 @@ struct DryRun {
 };
 
 struct ServiceSettings {
-  model::Resources quota;  // Of each project.
+  Quotas quotas;
   std::int64_t max_backlog = 0;
   std::chrono::seconds wait_cap{};
   model::RetentionPolicy retention;
@@ -106,6 +105,8 @@ struct ServiceParts {
   model::ReplicaId replica;
   // Why nothing may be accepted now, if so. Quick.
   std::function<std::optional<model::Problem>()> closed;
+  // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
+  std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.
@@ -135,12 +136,18 @@ class VmService {
   using PendingPointer =
       std::shared_ptr<Pending>;  // Shared: it travels through callbacks on several threads.
 
-  PendingPointer NewPending(const Asked& asked, Done done) const;
+  PendingPointer NewPending(Asked asked, Done done) const;
   std::expected<ports::Submission, model::Problem> BuildCreate(const CreateRequest& request,
+                                                               const model::Image& image,
                                                                const Pending& pending);
   ports::Submission BuildChange(const ChangeRequest& request, const Pending& pending);
   model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
-  void Claim(const CreateRequest& request, const PendingPointer& pending);
+  void Claim(const CreateRequest& request, const model::Image& image,
+             const PendingPointer& pending);
+  // Why a create of this intent cannot be accepted now, apart from what its claim decides. `image`
+  // is what it names, if that is known.
+  std::optional<model::Problem> WhyNot(const model::CreateIntent& intent,
+                                       const std::optional<model::Image>& image) const;
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);
   void MarkAll(const PendingPointer& pending, const model::Operation& operation);

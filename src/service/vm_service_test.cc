@@ -83,14 +83,12 @@ struct Rig : IntakeRig {
   }
   // A service of another process: nothing cached, other images.
   void Restart(std::vector<model::Image> known) {
-    images = std::make_unique<ImageCatalog>(std::move(known));
+    images = std::make_unique<ImageCatalog>(*threads, std::move(known));
     service = std::make_unique<VmService>(
         ServiceParts{ledger, intake, waiters, pool, *images, sealer, clock, *random, *threads,
                      *logger, [this] { return capacity; }},
-        ServiceSettings{{.vms = 100, .cpus = 100, .memory_mib = 100'000, .disk_gib = 100},
-                        1'000,
-                        std::chrono::seconds(120),
-                        {}});
+        ServiceSettings{
+            Quotas(ProjectQuota{{100, 100, 100'000, 100}}), 1'000, std::chrono::seconds(120), {}});
   }
 
   Waiters waiters{clock, *threads};
@@ -150,6 +148,30 @@ TEST_F(VmServiceTest, AnswersAKnownKeyWhateverHasBecomeOfTheImage) {
   const Outcome other = rig_.Create("key-2", "web");
   ASSERT_FALSE(other.has_value());
   EXPECT_EQ(other.error().code, "image_not_found");
+}
+
+// Report 79: what a name means is outside the fingerprint, and is pinned at acceptance.
+TEST_F(VmServiceTest, ReplaysWithThePinnedImageAfterItsAliasMoved) {
+  const auto stored = [](std::string id, std::string name) {
+    return model::Image{.id = std::move(id), .name = std::move(name), .aliases = {"latest"}};
+  };
+  rig_.images->SetStored({stored("1", "debian-12")});
+  model::CreateIntent intent = Rig::IntentOf("web");
+  intent.image = "latest";
+  const Outcome first = rig_.Create(Rig::RequestOf("key-1", intent));
+  ASSERT_TRUE(first);
+  rig_.images->SetStored({stored("2", "debian-13")});
+  const Outcome again = rig_.Create(Rig::RequestOf("key-1", intent));
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->is_replay);
+  EXPECT_EQ(again->vms.at(0).id, first->vms.at(0).id);
+  EXPECT_EQ(again->vms.at(0).spec.image.name, "debian-12");
+  intent.cpus += 1;
+  const Outcome other = rig_.Create(Rig::RequestOf("key-1", intent));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, "idempotency_key_reused");
+  EXPECT_EQ(other.error().operation, first->operation->id);
+  EXPECT_EQ(other.error().differing, std::vector<std::string>{"/cpus"});
 }
 
 TEST_F(VmServiceTest, AnswersACachedKeyByReadingAlone) {

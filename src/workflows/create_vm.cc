@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "model/label.h"
-#include "model/placement.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -34,6 +34,7 @@ class CreateVm {
   StepResult Define(const StepContext& context) const;
   StepResult Undefine(const StepContext& context) const;
   StepResult Start(const StepContext& context) const;
+  StepResult StayOff(const StepContext& context) const;
   StepResult Destroy(const StepContext& context) const;
   StepResult Publish(const StepContext& context) const;
 
@@ -86,11 +87,23 @@ engine::Saga CreateVmSaga(const WorkflowParts& parts) {
 
 namespace {
 
+// Back to the placing: the machine is made on another host.
+StepResult Elsewhere(const Vm& vm) {
+  StepResult result;
+  result.kind = StepResult::Kind::kRewind;
+  result.detail = "host " + vm.host->value + " is declared dead";
+  return result;
+}
+
 LookResult CreateVm::Look(const StepContext& context) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return {LookResult::Kind::kNoAnswer, 0, vm.error().detail};
   if (!vm->host) return {LookResult::Kind::kGoOn, kPlace, "nothing was placed yet"};
 
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (is_dead && *is_dead) {
+    return {LookResult::Kind::kGoOn, kPlace, "host " + vm->host->value + " is declared dead"};
+  }
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return {LookResult::Kind::kNoAnswer, 0, host.error().detail};
   const Result<std::optional<ports::DomainSighting>> seen = (*host)->Look(vm->id);
@@ -114,11 +127,14 @@ LookResult CreateVm::Look(const StepContext& context) const {
     return {is_fenced ? LookResult::Kind::kFenced : LookResult::Kind::kNoAnswer, 0,
             stamped.error().detail};
   }
-  if (domain.power == model::Observed::kRunning) {
+  const bool is_wanted_off = vm->desired == model::Desired::kStopped;
+  if (domain.power == model::Observed::kRunning && !is_wanted_off) {
     return {LookResult::Kind::kGoOn, kPublish, "adopted: the domain is there and runs"};
   }
   // Defining again converges, and also makes sure of disk and seed that a person may have removed.
-  return {LookResult::Kind::kGoOn, kDisk, "adopted: the domain is there and does not run"};
+  return {LookResult::Kind::kGoOn, kDisk,
+          is_wanted_off ? "adopted: the domain is there"
+                        : "adopted: the domain is there and does not run"};
 }
 
 StepResult CreateVm::Place(const StepContext& context) const {
@@ -128,22 +144,19 @@ StepResult CreateVm::Place(const StepContext& context) const {
   ports::VmChange change;
   change.vm = vm->id;
   change.state = model::VmState::kCreating;
-  if (!vm->host) {
-    const Result<std::vector<model::Candidate>> candidates = parts_.fleet.Candidates();
-    if (!candidates)
-      return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
-    change.place_on = model::PickHost(*candidates, Demand(vm->spec));
-    if (!change.place_on) {
-      if (parts_.fleet.Age() == LedgerAge::kUntold) {
-        return StepResult::Again(parts_.settings.observe_every);
-      }
-      const bool is_any_reachable =
-          std::ranges::any_of(*candidates, &model::Candidate::is_reachable);
-      return is_any_reachable
-                 ? StepResult::Unavailable("no_capacity", "no reachable host has room for this VM")
-                 : StepResult::Unavailable("hypervisor_unavailable", "no host can be reached");
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  // Another host is chosen only after a proven absence (the undo forgets the host), or after an
+  // operator declared the first one dead.
+  if (!vm->host || *is_dead) {
+    if (std::optional<StepResult> not_yet = ChooseHost(parts_, *vm, change.place_on)) {
+      return std::move(*not_yet);
     }
     result.detail = "on host " + change.place_on->value;
+    if (vm->host) result.detail += ", since " + vm->host->value + " is declared dead";
+  }
+  if (std::optional<StepResult> not_yet = PlanPorts(parts_, *vm, change)) {
+    return std::move(*not_yet);
   }
   result.changes.push_back(std::move(change));
   return result;
@@ -220,6 +233,7 @@ StepResult CreateVm::Define(const StepContext& context) const {
       order.disk_name = model::DiskName(parts_.ledger.Id(), vm.id);
     }
     order.seed_name = model::SeedName(parts_.ledger.Id(), vm.id);
+    order.forwards = vm.forwards;
     return host.Define(order, GuardOf(context));
   });
 }
@@ -231,6 +245,9 @@ StepResult CreateVm::Undefine(const StepContext& context) const {
 }
 
 StepResult CreateVm::Start(const StepContext& context) const {
+  const Result<Vm> row = LoadVm(parts_, context);
+  if (!row) return StepResult::From(row.error());
+  if (row->desired == model::Desired::kStopped) return StayOff(context);
   StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) {
     Status started = host.Start(vm.id, GuardOf(context));
     // The domain that was defined a moment ago is gone: somebody removed it. Looking tells where to
@@ -239,6 +256,28 @@ StepResult CreateVm::Start(const StepContext& context) const {
       started.error().code = ErrorCode::kUnknown;
     return started;
   });
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return AfterFailedStart(parts_, context).value_or(result);
+}
+
+// What was asked to be off is defined and looked at; the record says how it was found.
+StepResult CreateVm::StayOff(const StepContext& context) const {
+  model::Observed seen_power = model::Observed::kUnknown;
+  StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
+    const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm.id);
+    if (!seen) return std::unexpected(seen.error());
+    if (!seen->has_value() || !IsOurs(parts_, **seen, vm)) {
+      return Fail(ErrorCode::kUnknown, "the domain is not to be seen");
+    }
+    seen_power = (*seen)->power;
+    return {};
+  });
+  if (result.kind != StepResult::Kind::kDone) return result;
+  result.detail = "stays off, as asked";
+  ports::VmChange change;
+  change.vm = SubjectOf(context);
+  change.observed = seen_power;
+  result.changes.push_back(std::move(change));
   return result;
 }
 
@@ -251,11 +290,14 @@ StepResult CreateVm::Destroy(const StepContext& context) const {
 StepResult CreateVm::Publish(const StepContext& context) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  if (*is_dead) return Elsewhere(*vm);
   StepResult result = StepResult::Done();
   ports::VmChange change;
   change.vm = vm->id;
   change.state = model::VmState::kReady;
-  change.observed = model::Observed::kRunning;
+  if (vm->desired == model::Desired::kRunning) change.observed = model::Observed::kRunning;
   change.release_hold = true;
   change.clear_failure = true;
   result.changes.push_back(std::move(change));
@@ -296,11 +338,19 @@ template <typename Call>
 StepResult CreateVm::OnHost(const StepContext& context, Call call) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  if (*is_dead) return Elsewhere(*vm);
   if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());
   const Status done = call(**host, *vm);
-  return done ? StepResult::Done() : StepResult::From(done.error());
+  if (done) return StepResult::Done();
+  // Only calls that read the image say so. A person may put the file back.
+  if (done.error().code == ErrorCode::kNotFound) {
+    return StepResult::Unavailable("image_unavailable", done.error().detail);
+  }
+  return StepResult::From(done.error());
 }
 
 template <typename Call>
@@ -308,6 +358,9 @@ StepResult CreateVm::UndoOnHost(const StepContext& context, Call call) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
   if (!vm->host) return StepResult::Done("it was never placed");
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return StepResult::From(is_dead.error());
+  if (*is_dead) return StepResult::Done("its host is declared dead");
   if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
   const Result<ports::Hypervisor*> host = HostOf(parts_, *vm);
   if (!host) return StepResult::From(host.error());

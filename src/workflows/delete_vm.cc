@@ -26,7 +26,6 @@ class DeleteVm {
   // left alone.
   template <typename Call>
   StepResult OnHost(const StepContext& context, Call call) const;
-  Result<bool> IsDead(const model::HostId& id) const;
 
   const WorkflowParts& parts_;
 };
@@ -125,7 +124,7 @@ StepResult DeleteVm::OnHost(const StepContext& context, Call call) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return StepResult::From(vm.error());
   if (!vm->host) return StepResult::Done("it was never placed");
-  const Result<bool> is_dead = IsDead(*vm->host);
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
   if (!is_dead) return StepResult::From(is_dead.error());
   if (*is_dead) return StepResult::Done("its host is declared dead");
   if (std::optional<StepResult> wait = AwaitHost(parts_, *vm)) return std::move(*wait);
@@ -139,13 +138,6 @@ StepResult DeleteVm::OnHost(const StepContext& context, Call call) const {
   }
   // Every effect here converges, so an unknown outcome is simply tried again.
   return StepResult::From(done.error());
-}
-
-Result<bool> DeleteVm::IsDead(const model::HostId& id) const {
-  const Result<std::vector<model::Host>> hosts = parts_.ledger.Hosts();
-  if (!hosts) return Fail(ErrorCode::kUnavailable, "the ledger: " + hosts.error().detail);
-  const auto found = std::ranges::find(*hosts, id, &model::Host::id);
-  return found != hosts->end() && found->state == model::HostState::kDead;
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "model/limits.h"
+#include "model/network.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -15,6 +18,26 @@ model::Resources UsableCapacity(const model::Resources& machine) {
       .memory_mib = machine.memory_mib * model::limits::kMemoryPercent / 100,
       .disk_gib = machine.disk_gib,
   };
+}
+
+model::Resources Planned(const CapacityPlan& plan, const model::Resources& told) {
+  return {
+      .vms = plan.vms.value_or(told.vms),
+      .cpus = plan.cpus.value_or(told.cpus),
+      .memory_mib = plan.memory_mib.value_or(told.memory_mib),
+      .disk_gib = plan.disk_gib.value_or(told.disk_gib),
+  };
+}
+
+bool HasNetwork(const HostPlan& plan, const std::string& network) {
+  return network == model::kUserNetwork ||
+         std::ranges::find(plan.networks, network) != plan.networks.end();
+}
+
+bool HasPorts(const HostPlan& plan, const std::vector<model::Forward>& forwards) {
+  return std::ranges::all_of(forwards, [&](const model::Forward& forward) {
+    return forward.host_port == 0 || plan.forward_ports.Contains(forward.host_port);
+  });
 }
 
 }  // namespace
@@ -33,10 +56,13 @@ Status Fleet::Connect(const model::HostId& id) {
   CHECK(found != members_.end());
   const Member& member = found->second;
 
-  const Result<std::vector<model::Host>> rows = ledger_.Hosts();
-  if (!rows) return std::unexpected(rows.error());
-  const auto row = std::ranges::find(*rows, id, &model::Host::id);
-  const bool is_registered = row != rows->end() && row->is_registered;
+  const Result<std::optional<model::Host>> row = ReadRow(id);
+  if (!row) return std::unexpected(row.error());
+  const bool is_registered = row->has_value() && (*row)->is_registered;
+  if (row->has_value() && (*row)->state == model::HostState::kDead) {
+    SetStatus(id, {id, false, std::nullopt, "declared dead by an operator: it is not contacted"});
+    return Fail(ErrorCode::kUnavailable, "host " + id.value + " is declared dead");
+  }
 
   const Result<ports::HostFacts> facts = member.hypervisor->Connect(
       {ledger_.Id(), id},
@@ -54,6 +80,62 @@ Status Fleet::Connect(const model::HostId& id) {
   }
   SetStatus(id, {id, true, *facts, ""});
   return {};
+}
+
+Result<std::optional<model::Host>> Fleet::ReadRow(const model::HostId& id) {
+  Result<std::vector<model::Host>> rows = ledger_.Hosts();
+  if (!rows) return std::unexpected(rows.error());
+  const auto row = std::ranges::find(*rows, id, &model::Host::id);
+  if (row == rows->end()) return std::nullopt;
+  MonitorLock lock(*monitor_);
+  if (const auto found = members_.find(id); found != members_.end()) {
+    found->second.state = row->state;
+    found->second.is_returning = row->is_returning;
+  }
+  return std::move(*row);
+}
+
+Result<bool> Fleet::IsDead(const model::HostId& id) const {
+  {
+    MonitorLock lock(*monitor_);
+    const auto found = members_.find(id);
+    if (found != members_.end() && found->second.has_been_tried) {
+      return found->second.state == model::HostState::kDead;
+    }
+  }
+  // Not in the configuration any more, or not yet asked for.
+  const Result<std::vector<model::Host>> rows = ledger_.Hosts();
+  if (!rows) return Fail(ErrorCode::kUnavailable, "the ledger: " + rows.error().detail);
+  const auto row = std::ranges::find(*rows, id, &model::Host::id);
+  return row != rows->end() && row->state == model::HostState::kDead;
+}
+
+bool Fleet::IsReturning(const model::HostId& id) const {
+  MonitorLock lock(*monitor_);
+  const auto found = members_.find(id);
+  return found != members_.end() && found->second.is_returning;
+}
+
+Status Fleet::SetState(const model::HostId& id, model::HostState state) {
+  const auto member = members_.find(id);
+  const Result<std::optional<model::Host>> row = ReadRow(id);
+  if (!row) return std::unexpected(row.error());
+  if (!row->has_value()) {
+    // Configured and never reached: it has no row yet.
+    if (member == members_.end()) return Fail(ErrorCode::kNotFound, "no such host");
+    model::Host host;
+    host.id = id;
+    host.uri = member->second.plan.uri;
+    host.capacity = Planned(member->second.plan.capacity, model::Resources{});
+    if (const Status put = ledger_.PutHost(host); !put) return put;
+  }
+  const Status set = ledger_.SetHostState(id, state);
+  // Also after an error: it may be written all the same.
+  if (const Result<std::optional<model::Host>> now = ReadRow(id); !now) {
+    return std::unexpected(now.error());
+  }
+  if (set) logger_.Warning("host_declared", {{"host", id.value}, {"state", ToString(state)}});
+  return set;
 }
 
 Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor) {
@@ -94,22 +176,28 @@ Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool
   model::Host host;
   host.id = plan.id;
   host.uri = plan.uri;
-  host.capacity = plan.capacity.value_or(UsableCapacity(facts.capacity));
+  host.capacity = Planned(plan.capacity, UsableCapacity(facts.capacity));
   if (const Status put = ledger_.PutHost(host); !put) return put;
   if (is_registered) return {};
   return ledger_.MarkRegistered(plan.id);
 }
 
 void Fleet::SetStatus(const model::HostId& id, HostStatus status) {
-  bool was_reachable = false;
+  const Time now = ledger_.Now();
+  bool is_news = false;
   {
     MonitorLock lock(*monitor_);
-    members_.at(id).has_been_tried = true;
-    HostStatus& held = members_.at(id).status;
-    was_reachable = held.is_reachable;
+    Member& member = members_.at(id);
+    HostStatus& held = member.status;
+    // The first try tells, too: a host that is not there from the start.
+    is_news = !member.has_been_tried || status.is_reachable != held.is_reachable;
+    status.since = is_news ? now : held.since;
+    status.last_error = status.is_reachable ? held.last_error : status.problem;
+    status.last_error_at = status.is_reachable ? held.last_error_at : now;
+    member.has_been_tried = true;
     held = status;
   }
-  if (status.is_reachable == was_reachable) return;
+  if (!is_news) return;
   if (status.is_reachable) {
     logger_.Info("host_connected", {{"host", id.value},
                                     {"hypervisor", status.facts->hypervisor},
@@ -157,6 +245,45 @@ Result<std::vector<model::Candidate>> Fleet::Candidates() const {
     candidates.push_back({std::move(host), is_reachable});
   }
   return candidates;
+}
+
+bool Fleet::Offers(const model::HostId& id, const model::VmSpec& spec) const {
+  const auto found = members_.find(id);
+  return found != members_.end() && HasNetwork(found->second.plan, spec.network) &&
+         HasPorts(found->second.plan, spec.forwards);
+}
+
+std::optional<std::string> Fleet::WhyNotOffered(const model::VmSpec& spec) const {
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(members_, [&](const auto& entry) { return has(entry.second.plan); });
+  };
+  if (any([&](const HostPlan& plan) {
+        return HasNetwork(plan, spec.network) && HasPorts(plan, spec.forwards);
+      })) {
+    return std::nullopt;
+  }
+  if (!any([&](const HostPlan& plan) { return HasNetwork(plan, spec.network); })) {
+    return fmt::format("no host offers the network '{}'", spec.network);
+  }
+  return "a host_port that was asked for is outside the range that hosts keep for forwards";
+}
+
+std::vector<std::string> Fleet::NetworksOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  if (found == members_.end()) return {};
+  std::vector<std::string> networks = found->second.plan.networks;
+  networks.emplace(networks.begin(), model::kUserNetwork);
+  return networks;
+}
+
+Result<ports::PortPlan> Fleet::PortsOf(const model::HostId& id) const {
+  const auto found = members_.find(id);
+  if (found == members_.end()) {
+    return Fail(ErrorCode::kUnavailable,
+                "host " + id.value + " is not in the configuration any more");
+  }
+  const HostPlan& plan = found->second.plan;
+  return ports::PortPlan{plan.forward_ports, plan.forward_address, {}};
 }
 
 Milliseconds Fleet::SettleTime() const {

@@ -11,19 +11,37 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "model/forward_limits.h"
 #include "model/host.h"
 #include "model/placement.h"
+#include "model/vm.h"
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
 
 namespace vmonce::workflows {
 
+// What may be reserved on a host, as the configuration says it. What is absent is what the
+// hypervisor tells, of CPUs and memory a share that is fit to be used.
+struct CapacityPlan {
+  std::optional<std::int64_t> vms;
+  std::optional<std::int64_t> cpus;
+  std::optional<std::int64_t> memory_mib;
+  std::optional<std::int64_t> disk_gib;
+
+  static CapacityPlan Of(const model::Resources& all) {
+    return {all.vms, all.cpus, all.memory_mib, all.disk_gib};
+  }
+};
+
 // What the configuration says of a host.
 struct HostPlan {
   model::HostId id;
   std::string uri;
-  std::optional<model::Resources>
-      capacity;  // Absent: what the hypervisor tells, times the overcommit.
+  CapacityPlan capacity;
+  model::PortRange forward_ports{model::limits::kForwardPortsFirst,
+                                 model::limits::kForwardPortsLast};
+  std::string forward_address = "127.0.0.1";  // Where forwarded ports listen.
+  std::vector<std::string> networks;          // Beside user-mode networking (model/network.h).
 };
 
 // What the labels on the hosts say of the ledger.
@@ -39,6 +57,10 @@ struct HostStatus {
   bool is_reachable = false;
   std::optional<ports::HostFacts> facts;  // Of the last connection.
   std::string problem;                    // Why it is not reachable.
+  std::optional<Time> since;              // Since when it is, or is not; absent before any try.
+  // The newest problem, also when it is over.
+  std::string last_error;
+  std::optional<Time> last_error_at;
 };
 
 // Thread-safe after the last Add().
@@ -50,7 +72,7 @@ class Fleet {
 
   // Connects and proves the host's identity; registers it in the ledger the first time. Also what
   // finds out that a host answers again. A host whose URI shows another host's marker stays
-  // unreachable (kConflict).
+  // unreachable (kConflict). A host that is declared dead is not contacted (kUnavailable).
   Status Connect(const model::HostId& id);
 
   // nullptr: no such host in the configuration (any more).
@@ -64,9 +86,26 @@ class Fleet {
   // The ledger's hosts with what is known here of their reachability.
   Result<std::vector<model::Candidate>> Candidates() const;
 
+  // Nothing is done on a dead host. As of the last Connect or SetState of this process; another
+  // process's declaration is known here within a period of the reconciler.
+  Result<bool> IsDead(const model::HostId& id) const;
+  // As the last Connect read it.
+  bool IsReturning(const model::HostId& id) const;
+  // An operator's declaration. kNotFound: neither the ledger nor the configuration knows the host.
+  Status SetState(const model::HostId& id, model::HostState state);
+
   // Told when every host has been tried once since the start, or one has shown a label that is
   // ahead. Before the first effect on a host its labels have been compared.
   LedgerAge Age() const;
+
+  // The host has the network of this VM, and its range the ports that it asks for by number.
+  bool Offers(const model::HostId& id, const model::VmSpec& spec) const;
+  // Why no host does, as a sentence's end; absent when some does.
+  std::optional<std::string> WhyNotOffered(const model::VmSpec& spec) const;
+  // User-mode networking and what the configuration adds; none of a host that it does not have.
+  std::vector<std::string> NetworksOf(const model::HostId& id) const;
+  // How ports are reserved there. kUnavailable: the configuration no longer has that host.
+  Result<ports::PortPlan> PortsOf(const model::HostId& id) const;
 
   // Of the slowest host.
   Milliseconds SettleTime() const;
@@ -78,6 +117,8 @@ class Fleet {
     HostStatus status;
     bool has_been_tried = false;
     bool has_compared = false;
+    model::HostState state = model::HostState::kActive;
+    bool is_returning = false;
   };
 
   // The accept sequence in the labels against the ledger's (protocol section 11). kConflict: the
@@ -85,6 +126,8 @@ class Fleet {
   Status CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor);
   Status Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered);
   void SetStatus(const model::HostId& id, HostStatus status);
+  // The host's row, which the member then is held to.
+  Result<std::optional<model::Host>> ReadRow(const model::HostId& id);
 
   ports::Ledger& ledger_;
   Logger& logger_;

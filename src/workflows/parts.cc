@@ -7,6 +7,7 @@ namespace vmonce::workflows {
 model::VmId SubjectOf(const engine::StepContext& context) { return {context.item.subject}; }
 
 Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context) {
+  if (auto* seen = std::any_cast<model::Vm>(&context.seen)) return *seen;
   Result<std::optional<model::Vm>> vm = parts.ledger.GetVm(SubjectOf(context));
   // Nothing outside has happened when the ledger cannot be read.
   if (!vm) return Fail(ErrorCode::kUnavailable, "the ledger: " + vm.error().detail);
@@ -23,7 +24,17 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
     return Fail(ErrorCode::kUnavailable,
                 "host " + vm.host->value + " is not in the configuration any more");
   }
+  const Result<bool> is_dead = IsOnDeadHost(parts, vm);
+  if (!is_dead) return std::unexpected(is_dead.error());
+  if (*is_dead) {
+    return Fail(ErrorCode::kUnavailable, "host " + vm.host->value + " is declared dead");
+  }
   return hypervisor;
+}
+
+Result<bool> IsOnDeadHost(const WorkflowParts& parts, const model::Vm& vm) {
+  if (!vm.host) return false;
+  return parts.fleet.IsDead(*vm.host);
 }
 
 std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm) {
@@ -80,14 +91,19 @@ bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context) {
   const Result<model::Vm> vm = LoadVm(parts, context);
   if (!vm) return false;
   if (!vm->host) return true;
+  if (const Result<bool> is_dead = IsOnDeadHost(parts, *vm); !is_dead || *is_dead) {
+    return is_dead.has_value();
+  }
   const ports::Hypervisor* hypervisor = parts.fleet.Find(*vm->host);
   return hypervisor == nullptr || hypervisor->CallsOut(vm->id) == 0;
 }
 
 Result<bool> IsMarked(const WorkflowParts& parts, const engine::StepContext& context) {
-  const Result<model::Vm> vm = LoadVm(parts, context);
+  Result<model::Vm> vm = LoadVm(parts, context);
   if (!vm) return std::unexpected(vm.error());
-  return vm->delete_operation.has_value() && *vm->delete_operation != context.operation.id;
+  const bool is_marked = vm->delete_operation && *vm->delete_operation != context.operation.id;
+  context.seen = std::move(*vm);
+  return is_marked;
 }
 
 engine::StepResult Hold(const engine::StepContext& context) {

@@ -39,8 +39,13 @@ model::VmId SubjectOf(const engine::StepContext& context);
 // The VM's row now. A row that is not there is kInternal: rows outlive their operations.
 Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context);
 
-// The door to the VM's host. kUnavailable when the configuration no longer has that host.
+// The door to the VM's host. kUnavailable when the configuration no longer has that host, or an
+// operator declared it dead.
 Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
+
+// True when an operator declared the VM's host dead: nothing is done there, and what reappears
+// there is an orphan.
+Result<bool> IsOnDeadHost(const WorkflowParts& parts, const model::Vm& vm);
 
 // After a start, a host is waited for until it was tried once: that is no failure of a step.
 // Absent: go on.
@@ -58,7 +63,8 @@ model::Event OperationEvent(const WorkflowParts& parts, const model::Operation& 
 // True when `seen` carries this ledger's label for this very VM's creating operation.
 bool IsOurs(const WorkflowParts& parts, const ports::DomainSighting& seen, const model::Vm& vm);
 
-// True when no call for the VM is out on its host in this process.
+// True when no call for the VM is out on its host in this process; a dead host's are waited for no
+// more.
 bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context);
 
 // True when another operation has marked the VM for deletion.

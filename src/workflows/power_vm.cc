@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/json.h"
+#include "workflows/placing.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -157,7 +158,12 @@ StepResult PowerVm::Start(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
-  return From(target->host->Start(target->vm.id, GuardOf(context)));
+  if (target->vm.desired != model::Desired::kRunning) {
+    return StepResult::Done("a later request wants it off");
+  }
+  StepResult result = From(target->host->Start(target->vm.id, GuardOf(context)));
+  if (result.kind != StepResult::Kind::kUnavailable) return result;
+  return WhyPortsTaken(parts_, target->vm).value_or(result);
 }
 
 // Asks the guest, now and then again, and watches; after the grace it is powered off.
@@ -165,6 +171,11 @@ StepResult PowerVm::Stop(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
+  // A guest that was asked already may follow at any time: that is seen to its end, and the later
+  // request starts it again.
+  if (target->vm.desired != model::Desired::kStopped && context.item.memo.empty()) {
+    return StepResult::Done("a later request wants it to run");
+  }
   ports::Hypervisor& host = *target->host;
   const model::VmId& vm = target->vm.id;
 
@@ -202,6 +213,9 @@ StepResult PowerVm::Reboot(const StepContext& context) const {
   const Result<Target> target = Find(context);
   if (!target) return StepResult::From(target.error());
   if (std::optional<StepResult> wait = AwaitHost(parts_, target->vm)) return std::move(*wait);
+  if (target->vm.desired != model::Desired::kRunning) {
+    return StepResult::Done("a later request wants it off");
+  }
   Status status = target->host->Reboot(target->vm.id, GuardOf(context));
   // A machine that is off is rebooted by starting it.
   if (!status && status.error().code == ErrorCode::kConflict) {
@@ -216,8 +230,13 @@ StepResult PowerVm::Publish(const StepContext& context, model::Observed observed
   StepResult result = StepResult::Done();
   ports::VmChange change;
   change.vm = vm->id;
-  change.observed = observed;
   change.release_hold = true;
+  // Overtaken by a later request that wants the other thing, this one did nothing.
+  const bool is_off = observed == model::Observed::kStopped;
+  if (is_off == (vm->desired == model::Desired::kStopped)) {
+    change.observed = observed;
+    if (is_off) change.stopped_by = model::StopCause::kPerson;
+  }
   result.changes.push_back(std::move(change));
   const std::string_view type = observed == model::Observed::kRunning ? "vm.started" : "vm.stopped";
   result.events.push_back(VmEvent(parts_, type, *vm, context.operation.id));

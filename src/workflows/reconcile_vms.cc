@@ -1,9 +1,8 @@
 #include "workflows/reconcile_vms.h"
 
-#include <set>
-
 #include "base/check.h"
 #include "model/limits.h"
+#include "workflows/reconcile_view.h"
 
 namespace vmonce::workflows {
 
@@ -11,17 +10,6 @@ using model::Observed;
 using model::Vm;
 using model::VmId;
 using model::VmState;
-
-// The host as it was listed, then the ledger as it was read.
-struct ReconcileVms::View {
-  model::HostId host;
-  ports::Hypervisor* hypervisor = nullptr;
-  int domains = 0;
-  std::map<VmId, ports::DomainSighting> ours;  // By our ledger's label.
-  std::map<VmId, Vm> rows;                     // Of this host, and of whatever was seen.
-  std::set<VmId> in_tombstones;                // Among what was seen.
-  Time now{};
-};
 
 ReconcileVms::ReconcileVms(const WorkflowParts& parts, Logger& logger, ReconcileSettings settings)
     : parts_(parts), logger_(logger), settings_(settings) {}
@@ -31,6 +19,12 @@ ReconcileReport ReconcileVms::Sweep(const model::HostId& host) {
   report.host = host;
   if (const Status connected = parts_.fleet.Connect(host); !connected) {
     report.problem = connected.error().detail;
+    const Result<bool> is_dead = parts_.fleet.IsDead(host);
+    if (is_dead && *is_dead) {
+      // Not being contacted is what was asked for.
+      report.problem.clear();
+      GiveUpOn(host, report);
+    }
     return report;
   }
   View view;
@@ -41,6 +35,10 @@ ReconcileReport ReconcileVms::Sweep(const model::HostId& host) {
   report.domains = view.domains;
   report.ours = static_cast<int>(view.ours.size());
   CompareRows(view, report);
+  Restart(view, report);
+  if (const Status welcomed = WelcomeBack(view, report); !welcomed) {
+    report.problem = welcomed.error().detail;
+  }
   if (const Status handled = HandleStrays(view, report); !handled) {
     report.problem = handled.error().detail;
   }
@@ -54,6 +52,7 @@ Status ReconcileVms::Read(const model::HostId& host, View& view) const {
   view.host = host;
   view.hypervisor = parts_.fleet.Find(host);
   CHECK(view.hypervisor != nullptr);
+  view.is_returning = parts_.fleet.IsReturning(host);
   const Result<std::vector<ports::DomainSighting>> seen = view.hypervisor->List();
   if (!seen) return std::unexpected(seen.error());
   view.domains = static_cast<int>(seen->size());
@@ -69,6 +68,9 @@ Status ReconcileVms::Read(const model::HostId& host, View& view) const {
   const Result<std::vector<VmId>> gone = parts_.ledger.InTombstones(ids);
   if (!gone) return std::unexpected(gone.error());
   view.in_tombstones.insert(gone->begin(), gone->end());
+  const Result<std::vector<VmId>> moved = parts_.ledger.MovedAway(host, ids);
+  if (!moved) return std::unexpected(moved.error());
+  view.moved_away.insert(moved->begin(), moved->end());
   view.now = parts_.ledger.Now();
   return {};
 }
@@ -108,12 +110,15 @@ void ReconcileVms::CompareRow(const View& view, const Vm& row, ReconcileReport& 
   }
   const Observed observed = seen ? seen->power : Observed::kAbsent;
   const VmState state = seen ? VmState::kReady : VmState::kMissing;
-  if (observed == row.observed && state == row.state) return;
+  const std::vector<std::string> addresses = seen ? seen->addresses : std::vector<std::string>();
+  if (observed == row.observed && state == row.state && addresses == row.addresses) return;
 
   ports::Observation observation;
   observation.vm = row.id;
   observation.version = row.version;
   observation.observed = observed;
+  if (seen) observation.stopped_by = seen->stopped_by;
+  observation.addresses = addresses;
   if (state != row.state) {
     observation.state = state;
     const bool is_missing = state == VmState::kMissing;
@@ -135,7 +140,9 @@ Status ReconcileVms::HandleStrays(const View& view, ReconcileReport& report) con
       continue;
     }
     const Vm& vm = row->second;
-    if (vm.host && *vm.host != view.host) {
+    if (view.moved_away.contains(id)) {
+      strays.push_back(id);
+    } else if (vm.host && *vm.host != view.host) {
       // An operator's migration, or a URI that points elsewhere now: a second copy is never removed
       // by a machine.
       report.is_alarmed = true;
@@ -168,11 +175,14 @@ Status ReconcileVms::HandleStrays(const View& view, ReconcileReport& report) con
   return {};
 }
 
-// The VM was deleted, or failed without effects, longer ago than the grace.
+// The VM was deleted, or failed without effects, longer ago than the grace; or it was moved to
+// another host, which makes this one a second copy that the ledger knows of.
 bool ReconcileVms::IsRemovable(const View& view, const ports::StraySighting& stray) const {
   if (stray.sightings < settings_.sightings) return false;
   if (view.now - stray.first_seen < settings_.stray_age) return false;
   const auto row = view.rows.find(stray.vm);
+  const bool is_elsewhere = row != view.rows.end() && row->second.host;
+  if (is_elsewhere && view.moved_away.contains(stray.vm)) return true;
   if (row != view.rows.end()) {
     const Time since = row->second.deleted.value_or(row->second.updated);
     return view.now - std::max(since, stray.first_seen) >= settings_.orphan_grace;
@@ -185,10 +195,7 @@ void ReconcileVms::Act(const View& view, const ports::StraySighting& stray, bool
                        ReconcileReport& report) const {
   if (stray.sightings < settings_.sightings) return;
   if (view.now - stray.first_seen < settings_.stray_age) return;
-  const model::Label& label = *view.ours.at(stray.vm).label;
-  // Its own fence: nobody else's effect is overruled by a sweep.
-  const ports::EffectGuard guard{label.fence,
-                                 parts_.clock.Monotonic() + model::limits::kCallDeadline};
+  const ports::EffectGuard guard = GuardOf(view, stray.vm);
 
   if (IsRemovable(view, stray)) {
     if (!may_remove) return;
@@ -208,9 +215,15 @@ void ReconcileVms::Act(const View& view, const ports::StraySighting& stray, bool
   const Status stopped = view.hypervisor->Destroy(stray.vm, guard);
   if (!stopped || !parts_.ledger.MarkQuarantined(view.host, stray.vm)) return;
   ++report.quarantined;
-  logger_.Warning("orphan_quarantined", {{"vm", ToString(stray.vm)},
-                                         {"host", view.host.value},
-                                         {"operation", ToString(label.operation)}});
+  logger_.Warning("orphan_quarantined",
+                  {{"vm", ToString(stray.vm)},
+                   {"host", view.host.value},
+                   {"operation", ToString(view.ours.at(stray.vm).label->operation)}});
+}
+
+// Its own fence: nobody else's effect is overruled by a sweep.
+ports::EffectGuard ReconcileVms::GuardOf(const View& view, const VmId& vm) const {
+  return {view.ours.at(vm).label->fence, parts_.clock.Monotonic() + model::limits::kCallDeadline};
 }
 
 void ReconcileVms::CountVolumes(const View& view, ReconcileReport& report) const {

@@ -25,13 +25,16 @@ struct ReconcileReport {
   model::HostId host;
   int domains = 0;  // On the host, ours or not.
   int ours = 0;
-  int missing = 0;   // Turned to missing in this sweep.
-  int found = 0;     // Turned back to ready in this sweep.
-  int made_due = 0;  // Operations woken because their machine was seen.
-  int strays = 0;    // Ours by label, wanted by no row.
+  int missing = 0;    // Turned to missing in this sweep.
+  int found = 0;      // Turned back to ready in this sweep.
+  int restarted = 0;  // Starts that were begun here for machines that their host took down.
+  int stuck = 0;      // Came down again after each of a number of restarts: a person should look.
+  int made_due = 0;   // Operations woken because their machine was seen.
+  int strays = 0;     // Ours by label, wanted by no row.
   int quarantined = 0;
   int removed = 0;
   int kept_volumes = 0;   // Disks that no VM wants: reported, never removed by themselves.
+  int stopped = 0;        // Moved away or deleted while the host was dead, and stopped now.
   int second_copies = 0;  // Machines whose row names another host: told, left alone.
   // A second copy was seen, or too much would have been removed (then nothing was).
   bool is_alarmed = false;
@@ -52,9 +55,13 @@ class ReconcileVms {
   void CompareRows(const View& view, ReconcileReport& report) const;
   void CompareRow(const View& view, const model::Vm& row, ReconcileReport& report,
                   std::vector<ports::Observation>& observations) const;
+  void Restart(const View& view, ReconcileReport& report) const;
+  void GiveUpOn(const model::HostId& host, ReconcileReport& report) const;
+  Status WelcomeBack(const View& view, ReconcileReport& report) const;
   Status HandleStrays(const View& view, ReconcileReport& report) const;
   void Act(const View& view, const ports::StraySighting& stray, bool may_remove,
            ReconcileReport& report) const;
+  ports::EffectGuard GuardOf(const View& view, const model::VmId& vm) const;
   bool IsRemovable(const View& view, const ports::StraySighting& stray) const;
   void CountVolumes(const View& view, ReconcileReport& report) const;
 

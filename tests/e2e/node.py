@@ -123,6 +123,7 @@ class Node:
         self.program = [BIN]  # May begin with what starts it, such as setpriv.
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
+        self.more_hosts = []  # Tables like it; to be filled before the start.
         self.guest = GUEST if real else self.dir
         if real:
             self.host |= {"uri": f"qemu:///embed?root={self.root}", "accel": "tcg"}
@@ -140,16 +141,18 @@ class Node:
     # ---- The process
 
     def write_config(self):
-        if not self.real:
+        boots = self.guest != self.dir
+        if not boots:
             pathlib.Path(self.dir, "vmlinuz").touch()
-        cmdline = pathlib.Path(GUEST, "cmdline").read_text().strip() if self.real else "console=ttyS0"
+        cmdline = pathlib.Path(self.guest, "cmdline").read_text().strip() if boots else "console=ttyS0"
         image = {"name": "tiny", "kind": "kernel", "kernel": self.guest + "/vmlinuz", "cmdline": cmdline,
                  "aliases": ["small"]}
-        if self.real:
+        if boots:
             image["initrd"] = self.guest + "/initrd.gz"
         tables = {"server": {"listen": f"127.0.0.1:{self.port}"}, "state": {"dir": self.state}} | self.sections
         text = ""
-        for name, values in [*tables.items(), ("[host]", self.host), ("[image]", image)]:
+        hosts = [("[host]", host) for host in [self.host, *self.more_hosts]]
+        for name, values in [*tables.items(), *hosts, ("[image]", image)]:
             text += f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in values.items())
         with open(self.config_path, "w") as file:
             file.write(text)

@@ -43,7 +43,7 @@ class Faces(E2eTest):
         # What is served is exactly what is told.
         self.assertEqual(node.call("GET", "/v1/absent").code, "route_not_found")
         wrong = self.expect(node.call("PUT", "/v1/vms", {}), 405, "method_not_allowed")
-        self.assertEqual(sorted(wrong.headers["Allow"].replace(",", " ").split()), ["GET", "HEAD", "POST"])
+        self.assertEqual(sorted(wrong.headers["Allow"].replace(",", " ").split()), ["GET", "HEAD", "OPTIONS", "POST"])
 
     def test_health_and_readiness(self):
         self.assertEqual(self.shared.get("/healthz")["status"], "ok")

@@ -189,6 +189,87 @@ class Tls(E2eTest):
         self.node.port = port
 
 
+class Exposed(E2eTest):
+    """Where other machines reach it: TLS or a proxy, and tokens, always."""
+
+    def setUp(self):
+        self.node = TlsNode()
+        self.addCleanup(self.node.close)
+        self.dir = self.node.dir
+        authority = Authority(self.dir, "authority")
+        authority.issue(self.dir + "/server", names="DNS:localhost,DNS:vm.example,IP:127.0.0.1")
+        self.node.trusts = authority.file
+        self.tls = {"tls_cert": self.dir + "/server.pem", "tls_key": self.dir + "/server.key"}
+
+    def serve_refused(self, *arguments, **server):
+        self.node.sections["server"] = server
+        self.node.write_config()
+        done = subprocess.run([BIN, "serve", "--config", self.node.config_path, *arguments], capture_output=True,
+                              text=True, timeout=30, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertFalse(os.path.exists(self.node.state))
+        return done.stderr
+
+    def first_token(self):
+        """Made beside the service, before it is started."""
+        self.node.write_config()
+        done = subprocess.run([BIN, "token", "create", "--offline", "--config", self.node.config_path, "--project", "ops",
+                               "--role", "admin"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def start(self):
+        self.node.spawn()
+        self.node.port = wait_for("the service says its address", self.node._said_port, 60)
+        wait_for("readyz", lambda: self.node.call("GET", "/readyz").status == 200, 60)
+
+    def check_callers(self, token):
+        node = self.node
+        sent = {"Authorization": f"Bearer {token}"}
+        for method, path, body in (("GET", "/v1/vms", None), ("POST", "/v1/vms", spec()), ("GET", "/metrics", None),
+                                   ("OPTIONS", "/v1/vms", None)):
+            answer = node.call(method, path, body, "exposed" if body else None)
+            self.assertEqual(answer.status, 204 if method == "OPTIONS" else 401, f"{method} {path}: {answer}")
+            foreign = {"Host": "evil.example"} | sent
+            self.expect(node.call(method, path, body, "exposed" if body else None, foreign), 421, "host_not_allowed")
+        self.expect(node.call("POST", "/v1/vms", spec("exposed"), "exposed", sent | {"Prefer": "wait=10"}), 201)
+        answer = node.call("POST", "/v1/vms", spec("exposed"), "exposed", sent | {"Origin": "https://evil.example"})
+        self.expect(answer, 403, "origin_not_allowed")
+
+    def test_it_does_not_listen_there_without_protection(self):
+        for listen in ("0.0.0.0:0", "[::]:0", "192.0.2.1:80"):
+            said = self.serve_refused(listen=listen)
+            for words in ("reached from other machines", "tls_cert and tls_key", "--behind-tls-proxy", "ssh -L"):
+                self.assertIn(words, said)
+
+    def test_tls_and_tokens_open_it_to_others(self):
+        self.node.sections["server"] = {"listen": "0.0.0.0:0"} | self.tls
+        token = self.first_token()
+        self.start()
+        self.check_callers(token)
+        sent = {"Authorization": f"Bearer {token}"}
+        # By the name of its certificate, and by its address; not by a name that it has not.
+        for host, status in (("vm.example", 200), (f"127.0.0.1:{self.node.port}", 200), ("other.example", 421)):
+            self.assertEqual(self.node.call("GET", "/v1/vms", headers=sent | {"Host": host}).status, status, host)
+        environment = {"PATH": os.environ["PATH"], "HOME": self.dir, "VMONCE_TOKEN": token,
+                       "VMONCE_URL": f"https://localhost:{self.node.port}", "VMONCE_CACERT": self.node.trusts}
+        done = subprocess.run([BIN, "list", "-o", "name"], capture_output=True, text=True, timeout=30, env=environment)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "exposed"), done.stderr)
+        self.assertNotIn(token, self.node.log_text())
+
+    def test_a_proxy_speaks_tls_for_it(self):
+        self.node = Node()
+        self.addCleanup(self.node.close)
+        self.node.sections["server"] = {"listen": "127.0.0.1:0", "behind_tls_proxy": True,
+                                        "allowed_hosts": ["vm.example"]}
+        token = self.first_token()
+        self.start()
+        # Although it listens on loopback only: everybody comes from there.
+        self.check_callers(token)
+        sent = {"Authorization": f"Bearer {token}", "Host": "vm.example", "X-Forwarded-For": "192.0.2.9"}
+        self.expect(self.node.call("GET", "/v1/vms", headers=sent), 200)
+
+
 if __name__ == "__main__":
     import unittest
     unittest.main()

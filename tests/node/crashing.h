@@ -22,6 +22,10 @@ class CrashingHypervisor final : public ports::Hypervisor {
   }
   Result<std::vector<ports::DomainSighting>> List() override { return base_->List(); }
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override { return base_->ListVolumes(); }
+  Result<std::vector<model::HostPort>> PortsInUse(
+      const std::string& address, const std::vector<model::HostPort>& ports) override {
+    return crash_.Through([&] { return base_->PortsInUse(address, ports); });
+  }
   Status CreateDisk(const ports::DiskOrder& o, const ports::EffectGuard& g) override {
     return crash_.Through([&] { return base_->CreateDisk(o, g); });
   }
@@ -124,12 +128,19 @@ class CrashingLedger final : public ports::Ledger {
   }
   Result<ports::LedgerTotals> Totals() override { return base_.Totals(); }
   Result<model::Resources> Usage(const model::ProjectId& p) override { return base_.Usage(p); }
+  Result<std::int64_t> LiveKeys(const model::ProjectId& p) override { return base_.LiveKeys(p); }
   Status PutHost(const model::Host& host) override { return base_.PutHost(host); }
   Status MarkRegistered(const model::HostId& id) override { return base_.MarkRegistered(id); }
   Status SetHostState(const model::HostId& id, model::HostState state) override {
-    return base_.SetHostState(id, state);
+    return crash_.Through([&] { return base_.SetHostState(id, state); });
+  }
+  Status MarkReturned(const model::HostId& id) override {
+    return crash_.Through([&] { return base_.MarkReturned(id); });
   }
   Result<std::vector<model::Host>> Hosts() override { return base_.Hosts(); }
+  Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override {
+    return base_.HostsUsingPort(port);
+  }
   Result<std::vector<model::Vm>> VmsOnHost(const model::HostId& h,
                                            std::span<const model::VmId> also) override {
     return base_.VmsOnHost(h, also);
@@ -137,7 +148,13 @@ class CrashingLedger final : public ports::Ledger {
   Result<std::vector<model::VmId>> InTombstones(std::span<const model::VmId> vms) override {
     return base_.InTombstones(vms);
   }
-  Result<int> Observe(std::span<const ports::Observation> o) override { return base_.Observe(o); }
+  Result<std::vector<model::VmId>> MovedAway(const model::HostId& h,
+                                             std::span<const model::VmId> vms) override {
+    return base_.MovedAway(h, vms);
+  }
+  Result<int> Observe(std::span<const ports::Observation> o) override {
+    return crash_.Through([&] { return base_.Observe(o); });
+  }
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& h, std::span<const model::VmId> strays) override {
     return base_.NoteStrays(h, strays);

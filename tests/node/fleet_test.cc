@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/limits.h"
 #include "tests/node/world.h"
 
 namespace vmonce::node {
@@ -26,8 +27,7 @@ struct Hosts {
         world.clock(), *threads);
   }
   void Add(const std::string& id, std::shared_ptr<SimulatedHost> host,
-           std::optional<model::Resources> capacity = std::nullopt,
-           Milliseconds settle = Milliseconds(0)) {
+           workflows::CapacityPlan capacity = {}, Milliseconds settle = Milliseconds(0)) {
     fleet.Add(
         {HostId{id}, "simulated:" + id, capacity},
         std::make_unique<SimulatedDriver>(
@@ -50,6 +50,20 @@ struct Hosts {
   workflows::Fleet fleet{world.ledger(), *threads, *logger};
 };
 
+TEST(Fleet, MeasuresOnlyWhatTheConfigurationLeavesOut) {
+  World world;
+  Hosts hosts(world);
+  hosts.fleet.Add({HostId{"a"}, "simulated:a", {.memory_mib = 700}},
+                  std::make_unique<SimulatedDriver>(hosts.NewHost(), hosts.faults,
+                                                    hypervisor::SimulatedDriverOptions{},
+                                                    world.clock(), *hosts.threads));
+  ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
+  const model::Host row = hosts.Row("a");
+  EXPECT_EQ(row.capacity.memory_mib, 700);
+  EXPECT_EQ(row.capacity.cpus, 4 * model::limits::kCpuOvercommit);
+  EXPECT_EQ(row.capacity.disk_gib, 50);
+}
+
 TEST(Fleet, RegistersAHostWithTheCapacityThatItTells) {
   World world;
   Hosts hosts(world);
@@ -67,9 +81,55 @@ TEST(Fleet, TakesTheConfiguredCapacityOverTheTold) {
   World world;
   Hosts hosts(world);
   const model::Resources configured{.vms = 2, .cpus = 2, .memory_mib = 2, .disk_gib = 2};
-  hosts.Add("a", hosts.NewHost(), configured);
+  hosts.Add("a", hosts.NewHost(), workflows::CapacityPlan::Of(configured));
   ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
   EXPECT_EQ(hosts.Row("a").capacity, configured);
+}
+
+TEST(Fleet, TakesWhatIsToldWhereNothingIsConfigured) {
+  World world;
+  Hosts hosts(world);
+  workflows::CapacityPlan plan;
+  plan.cpus = 3;
+  hosts.Add("a", hosts.NewHost(), plan);
+  ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
+  EXPECT_EQ(hosts.Row("a").capacity,
+            (model::Resources{.vms = 1000, .cpus = 3, .memory_mib = 850, .disk_gib = 50}));
+}
+
+TEST(Fleet, TellsSinceWhenAHostAnswersOrNotAndItsLastError) {
+  World world;
+  Hosts hosts(world);
+  hosts.Add("a", hosts.NewHost());
+  EXPECT_FALSE(hosts.fleet.StatusOf(HostId{"a"}).since.has_value());
+  Fault down;
+  down.instead = Error{ErrorCode::kUnavailable, "no route"};
+  hosts.faults->Add(SimulatedCall::kConnect, down, 2);
+  const Time first = world.clock().Now();
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_FALSE(hosts.fleet.Connect(HostId{"a"}).has_value());
+    EXPECT_EQ(hosts.fleet.StatusOf(HostId{"a"}).since, first);
+    EXPECT_EQ(hosts.fleet.StatusOf(HostId{"a"}).last_error_at, world.clock().Now());
+    world.Advance(Milliseconds(1'000));
+  }
+  ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
+  const workflows::HostStatus status = hosts.fleet.StatusOf(HostId{"a"});
+  EXPECT_EQ(status.since, world.clock().Now());
+  EXPECT_EQ(status.problem, "");
+  EXPECT_EQ(status.last_error, "no route");
+  EXPECT_EQ(status.last_error_at, first + Milliseconds(1'000));
+}
+
+TEST(Fleet, DeclaresAHostThatWasNeverReachedAndNoneThatNobodyKnows) {
+  World world;
+  Hosts hosts(world);
+  hosts.Add("a", hosts.NewHost());
+  ASSERT_TRUE(hosts.fleet.SetState(HostId{"a"}, model::HostState::kDead).has_value());
+  EXPECT_EQ(hosts.Row("a").state, model::HostState::kDead);
+  EXPECT_FALSE(hosts.Row("a").is_registered);
+  const Status unknown = hosts.fleet.SetState(HostId{"x"}, model::HostState::kDead);
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
 }
 
 // The URI leads to another, empty machine now: it is not taken for the registered host.
@@ -124,8 +184,8 @@ TEST(Fleet, FindsOutThatAHostIsGoneAndThatItIsBack) {
 TEST(Fleet, OffersNoHostThatIsNotInTheConfigurationAnyMore) {
   World world;
   Hosts hosts(world);  // The ledger knows "local"; this process does not.
-  hosts.Add("a", hosts.NewHost(), std::nullopt, Milliseconds(5'000));
-  hosts.Add("b", hosts.NewHost(), std::nullopt, Milliseconds(30'000));
+  hosts.Add("a", hosts.NewHost(), {}, Milliseconds(5'000));
+  hosts.Add("b", hosts.NewHost(), {}, Milliseconds(30'000));
   ASSERT_TRUE(hosts.fleet.Connect(HostId{"a"}).has_value());
   const auto candidates = hosts.fleet.Candidates();
   ASSERT_TRUE(candidates.has_value());

@@ -69,18 +69,31 @@ struct World::Process {
                       model::limits::kHeldRetry,
                       world.options_.settle,
                       model::limits::kStepFailures,
-                      model::limits::kUndoFailuresStuck}},
+                      model::limits::kUndoFailuresStuck,
+                      world.options_.record_within}},
         worker(worker_parts),
         // No workers: nothing is leased at acceptance, and Step() runs what is due.
         pool(worker_parts, *world.threads_, {0, Milliseconds(500), world.options_.settle}),
         intake(*world.crashing_ledger_, pool, model::ReplicaId{"r-ffffffffffffffff"}, kTtl,
                world.clock_, *world.threads_, *world.logger_, {64, 1024}),
         waiters(world.clock_, *world.threads_),
-        images({TinyImage()}),
-        service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
-                 *world.random_, *world.threads_, *world.logger_,
-                 [&world] { return Result<model::Resources>(world.options_.capacity); }, replica},
-                {world.quota_, 1000, std::chrono::seconds(120), {}}),
+        images(*world.threads_, {TinyImage()}),
+        service({*world.crashing_ledger_,
+                 intake,
+                 waiters,
+                 pool,
+                 images,
+                 sealer,
+                 world.clock_,
+                 *world.random_,
+                 *world.threads_,
+                 *world.logger_,
+                 [&world] { return Result<model::Resources>(world.options_.capacity); },
+                 replica,
+                 {},
+                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
+                {service::Quotas(service::ProjectQuota{world.quota_}), 1000,
+                 std::chrono::seconds(120), world.options_.retention}),
         reconciler(workflow_parts, *world.logger_,
                    {world.options_.orphan_grace, kTtl + world.options_.settle, 2, 3, 10}) {}
 
@@ -106,10 +119,12 @@ World::World(WorldOptions options)
       random_(NewSystemRandom()),
       threads_(NewSystemThreads()),
       logger_(NewNullLogger()),
-      quota_(options.quota),
-      faults_(std::make_shared<ChosenFaults>()) {
-  host_ = std::make_shared<hypervisor::SimulatedHost>(hypervisor::SimulatedOptions{}, clock_,
-                                                      *threads_);
+      quota_(options.quota) {
+  for (std::size_t i = 0; i < options_.hosts.size(); ++i) {
+    faults_.push_back(std::make_shared<ChosenFaults>());
+    hosts_.push_back(std::make_shared<hypervisor::SimulatedHost>(hypervisor::SimulatedOptions{},
+                                                                 clock_, *threads_));
+  }
   ledger::SqliteLedgerOptions ledger_options;
   ledger_options.has_checkpoint_thread = false;
   auto opened = ledger::SqliteLedger::Open(ledger_options, clock_, *random_, *threads_, *logger_);
@@ -123,12 +138,40 @@ World::~World() = default;
 
 Status World::Boot() {
   process_ = std::make_unique<Process>(*this, static_cast<int>(random_->Below(1 << 30)));
-  auto driver = std::make_unique<hypervisor::SimulatedDriver>(
-      host_, faults_, hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle}, clock_,
-      *threads_);
-  process_->fleet.Add({model::HostId{"local"}, "simulated:", options_.capacity},
-                      std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
-  return process_->fleet.Connect(model::HostId{"local"});
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    auto driver = std::make_unique<hypervisor::SimulatedDriver>(
+        hosts_[i], faults_[i], hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle},
+        clock_, *threads_);
+    process_->fleet.Add({model::HostId{options_.hosts[i]},
+                         "simulated:", workflows::CapacityPlan::Of(options_.capacity),
+                         options_.forward_ports, "127.0.0.1", options_.networks},
+                        std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
+  }
+  Status first;
+  for (const std::string& id : options_.hosts) {
+    const Status connected = process_->fleet.Connect(model::HostId{id});
+    const Result<bool> is_dead = process_->fleet.IsDead(model::HostId{id});
+    const bool is_expected = is_dead && *is_dead;
+    if (first && !is_expected) first = connected;
+  }
+  return first;
+}
+
+std::size_t World::PlaceOf(const std::string& host) const {
+  const auto found = std::ranges::find(options_.hosts, host);
+  CHECK(found != options_.hosts.end());
+  return static_cast<std::size_t>(found - options_.hosts.begin());
+}
+
+hypervisor::SimulatedHost& World::host(const std::string& id) { return *hosts_[PlaceOf(id)]; }
+ChosenFaults& World::faults(const std::string& host) { return *faults_[PlaceOf(host)]; }
+
+Status World::Declare(const std::string& host, model::HostState state) {
+  return process_->fleet.SetState(model::HostId{host}, state);
+}
+
+workflows::HostStatus World::StatusOf(const std::string& host) const {
+  return process_->fleet.StatusOf(model::HostId{host});
 }
 
 void World::Restart() {
@@ -158,7 +201,7 @@ service::Outcome World::Create(const std::string& key, const std::string& name, 
 
 service::Outcome World::Create(const std::string& key, const model::CreateIntent& intent) {
   service::CreateRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   request.asked.key = model::IdempotencyKey{key};
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms";
@@ -183,7 +226,7 @@ service::Outcome World::AnswerTo(const std::function<void(service::Done)>& ask) 
 service::Outcome World::Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
                                std::optional<std::string> key) {
   service::ChangeRequest request;
-  request.asked.caller.project = model::ProjectId{"default"};
+  request.asked.caller.project = project_;
   if (key) request.asked.key = model::IdempotencyKey{*key};
   request.asked.request.method = "POST";
   request.asked.request.route = fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
@@ -199,9 +242,26 @@ service::Outcome World::Change(service::ChangeRequest request) {
       [&](service::Done done) { process_->service.Change(std::move(request), std::move(done)); });
 }
 
-service::Outcome World::ForceStop(const model::VmId& vm) {
+service::Outcome World::Update(const model::VmId& vm, std::optional<model::Desired> desired,
+                               std::optional<model::RestartPolicy> restart,
+                               std::optional<std::string> key) {
   service::ChangeRequest request;
   request.asked.caller.project = model::ProjectId{"default"};
+  if (key) request.asked.key = model::IdempotencyKey{*key};
+  request.asked.request.method = "PATCH";
+  request.asked.request.route = "/v1/vms/" + ToString(vm);
+  request.asked.redacted = request.asked.request;
+  request.asked.face = "rest";
+  request.kind = service::ChangeRequest::Kind::kUpdate;
+  request.vm = vm;
+  request.desired = desired;
+  request.restart = restart;
+  return Change(std::move(request));
+}
+
+service::Outcome World::ForceStop(const model::VmId& vm) {
+  service::ChangeRequest request;
+  request.asked.caller.project = project_;
   request.asked.request.method = "POST";
   request.asked.request.route = "/v1/vms/" + ToString(vm) + "/stop";
   request.asked.redacted = request.asked.request;
@@ -214,7 +274,7 @@ service::Outcome World::ForceStop(const model::VmId& vm) {
 
 service::Outcome World::Cancel(const model::OperationId& operation) {
   service::Asked asked;
-  asked.caller.project = model::ProjectId{"default"};
+  asked.caller.project = project_;
   asked.request.method = "POST";
   asked.request.route = "/v1/operations/" + ToString(operation) + "/cancel";
   asked.redacted = asked.request;
@@ -251,8 +311,16 @@ void World::RunUntilQuiet(Milliseconds horizon, int restarts) {
   CHECK_MSG(false, "the work never rests");
 }
 
-workflows::ReconcileReport World::Reconcile() {
-  return process_->reconciler.Sweep(model::HostId{"local"});
+workflows::ReconcileReport World::Reconcile() { return Reconcile(options_.hosts.front()); }
+
+workflows::ReconcileReport World::Reconcile(const std::string& host) {
+  return process_->reconciler.Sweep(model::HostId{host});
+}
+
+ports::SweepCounts World::SweepLedger() {
+  const auto counts = ledger_->Sweep(options_.retention, model::limits::kSweepRows);
+  CHECK(counts.has_value());
+  return *counts;
 }
 
 model::Vm World::VmRow(const model::VmId& id) {
@@ -281,44 +349,52 @@ std::string World::Audit() {
   const auto rows = ledger_->ListVms(model::ProjectId{"default"}, filter, {100, ""});
   CHECK(rows.has_value());
   model::Resources held;
-  model::Resources placed;
-  int domains_wanted = 0;
-  int volumes_wanted = 0;
+  std::map<std::string, model::Resources> placed;
+  std::map<std::string, int> wanted;
   for (const model::Vm& vm : rows->rows) {
     if (vm.holds_reservation) held = held + Demand(vm.spec);
-    if (vm.host) placed = placed + Demand(vm.spec);
-    const bool is_there = host_->Find(vm.id).has_value();
+    if (vm.host) placed[vm.host->value] = placed[vm.host->value] + Demand(vm.spec);
+    const bool is_there = vm.host && host(vm.host->value).Find(vm.id).has_value();
     if (vm.holder) return ToString(vm.id) + " is still held";
     if (vm.state == model::VmState::kReady) {
       if (!is_there) return ToString(vm.id) + " is ready and has no domain";
-      ++domains_wanted;
-      volumes_wanted += 2;
+      ++wanted[vm.host->value];
     } else if (is_there) {
       return fmt::format("{} is {} and has a domain", ToString(vm.id), ToString(vm.state));
     } else if (vm.holds_reservation) {
       return fmt::format("{} is {} and holds a reservation", ToString(vm.id), ToString(vm.state));
     }
   }
-  int ours = 0;
-  for (const hypervisor::SimulatedDomain& domain : host_->Domains()) {
-    if (domain.label && domain.label->ledger == ledger_->Id()) ++ours;
-  }
-  if (ours != domains_wanted) return fmt::format("{} domains, {} wanted", ours, domains_wanted);
-  int our_volumes = 0;
-  for (const std::string& name : host_->Volumes()) {
-    if (model::VmOfVolume(ledger_->Id(), name)) ++our_volumes;
-  }
-  if (our_volumes != volumes_wanted) {
-    return fmt::format("{} volumes, {} wanted", our_volumes, volumes_wanted);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const std::string& id = options_.hosts[i];
+    const std::string broken = AuditHost(*hosts_[i], wanted[id]);
+    if (!broken.empty()) return "host " + id + ": " + broken;
   }
   const auto usage = ledger_->Usage(model::ProjectId{"default"});
   if (!usage || *usage != held) return "the usage is not what the rows hold";
   const auto hosts = ledger_->Hosts();
-  if (!hosts || hosts->front().reserved != placed)
-    return "the host's reserve is not what is placed";
+  CHECK(hosts.has_value());
+  for (const model::Host& row : *hosts) {
+    if (row.reserved != placed[row.id.value]) return "a host's reserve is not what is placed";
+  }
   const auto totals = ledger_->Totals();
   if (!totals || totals->unfinished != 0) return "something is unfinished";
   return "";
+}
+
+std::string World::AuditHost(const hypervisor::SimulatedHost& host, int wanted) const {
+  int domains = 0;
+  for (const hypervisor::SimulatedDomain& domain : host.Domains()) {
+    if (domain.label && domain.label->ledger == ledger_->Id()) ++domains;
+  }
+  if (domains != wanted) return fmt::format("{} domains, {} wanted", domains, wanted);
+  // A disk and a seed each.
+  int volumes = 0;
+  for (const std::string& name : host.Volumes()) {
+    if (model::VmOfVolume(ledger_->Id(), name)) ++volumes;
+  }
+  if (volumes == 2 * wanted) return "";
+  return fmt::format("{} volumes, {} wanted", volumes, 2 * wanted);
 }
 
 }  // namespace vmonce::node

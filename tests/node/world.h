@@ -98,6 +98,13 @@ struct WorldOptions {
   model::Resources capacity{.vms = 100, .cpus = 100, .memory_mib = 100'000, .disk_gib = 1000};
   Milliseconds settle{0};
   Milliseconds orphan_grace{60'000};
+  // The first one is what host(), Reconcile() and the crashes of most plays are about.
+  std::vector<std::string> hosts{"local"};
+  model::RetentionPolicy retention;
+  model::PortRange forward_ports{20'000, 20'099};
+  std::vector<std::string> networks;
+  // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
+  Milliseconds record_within{0};
 };
 
 class World {
@@ -109,6 +116,9 @@ class World {
   service::Outcome Create(const std::string& key, const std::string& name, int count = 1);
   service::Outcome Create(const std::string& key, const model::CreateIntent& intent);
   service::Outcome Change(service::ChangeRequest::Kind kind, const model::VmId& vm,
+                          std::optional<std::string> key = std::nullopt);
+  service::Outcome Update(const model::VmId& vm, std::optional<model::Desired> desired,
+                          std::optional<model::RestartPolicy> restart,
                           std::optional<std::string> key = std::nullopt);
   service::Outcome ForceStop(const model::VmId& vm);
   service::Outcome Cancel(const model::OperationId& operation);
@@ -125,12 +135,20 @@ class World {
   workflows::LedgerAge Age() const;
 
   workflows::ReconcileReport Reconcile();
+  workflows::ReconcileReport Reconcile(const std::string& host);
+  // As an operator would.
+  Status Declare(const std::string& host, model::HostState state);
+  workflows::HostStatus StatusOf(const std::string& host) const;
   void Advance(Milliseconds by) { clock_.Advance(by); }
   void SetQuota(const model::Resources& quota);
+  // Whose requests follow.
+  void SetProject(const std::string& name) { project_ = {name}; }
 
   model::Vm VmRow(const model::VmId& id);
   model::Operation OperationRow(const model::OperationId& id);
   std::vector<std::string> Timeline(const model::OperationId& id);
+
+  ports::SweepCounts SweepLedger();
 
   // Invariants that must hold whenever nothing is in flight: usage equals what rows hold, every
   // domain and volume is wanted by a row, no reservation without a machine. Answers what is broken,
@@ -138,8 +156,11 @@ class World {
   std::string Audit();
 
   CrashPoint& crash() { return crash_; }
-  ChosenFaults& faults() { return *faults_; }
-  hypervisor::SimulatedHost& host() { return *host_; }
+  ChosenFaults& faults() { return *faults_.front(); }
+  hypervisor::SimulatedHost& host() { return *hosts_.front(); }
+  hypervisor::SimulatedHost& host(const std::string& id);
+  // For calls to that host alone; faults() is for the first one's.
+  ChosenFaults& faults(const std::string& host);
   ports::Ledger& ledger() { return *ledger_; }
   Clock& clock() { return clock_; }
 
@@ -156,9 +177,14 @@ class World {
   std::unique_ptr<Threads> threads_;
   std::unique_ptr<Logger> logger_;
   model::Resources quota_;
+  model::ProjectId project_{"default"};
   CrashPoint crash_;
-  std::shared_ptr<ChosenFaults> faults_;
-  std::shared_ptr<hypervisor::SimulatedHost> host_;
+  std::string AuditHost(const hypervisor::SimulatedHost& host, int wanted) const;
+  std::size_t PlaceOf(const std::string& host) const;
+
+  // In the order of options_.hosts.
+  std::vector<std::shared_ptr<ChosenFaults>> faults_;
+  std::vector<std::shared_ptr<hypervisor::SimulatedHost>> hosts_;
   std::unique_ptr<ledger::SqliteLedger> ledger_;
   std::unique_ptr<ports::Ledger> crashing_ledger_;
   std::unique_ptr<Process> process_;

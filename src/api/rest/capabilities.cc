@@ -60,12 +60,21 @@ json::object Limits(const Capabilities& capabilities) {
 
 }  // namespace
 
-json::object JsonOf(const Capabilities& capabilities, const model::Resources& usage) {
+json::object JsonOf(const service::ProjectQuota& quota) {
+  json::object object = JsonOf(quota.amounts);
+  object["keys"] = quota.keys;
+  return object;
+}
+
+json::object JsonOf(const Capabilities& capabilities, const service::Caller& caller,
+                    const model::Resources& usage) {
   json::object object;
   object["version"] = capabilities.version;
   object["idempotency"] = Idempotency(capabilities.retention);
   object["limits"] = Limits(capabilities);
-  object["quota"] = JsonOf(capabilities.quota);
+  object["project"] = caller.project.value;
+  object["role"] = ToString(caller.role);
+  object["quota"] = JsonOf(capabilities.quotas.Of(caller.project).amounts);
   object["usage"] = JsonOf(usage);
   return object;
 }

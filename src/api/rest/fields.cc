@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/rest/network_fields.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "model/limits.h"
@@ -93,7 +94,9 @@ model::CreateIntent ReadIntent(JsonReader& reader) {
   intent.hostname = ReadHostname(reader, intent.count);
   intent.ssh_keys = ReadSshKeys(reader);
   intent.labels = ReadLabels(reader).value_or(std::map<std::string, std::string>());
-  intent.network = reader.OneOf("network", {"user"}).value_or(intent.network);
+  intent.desired = ReadDesired(reader).value_or(intent.desired);
+  intent.restart = ReadRestart(reader).value_or(intent.restart);
+  ReadNetwork(reader, intent);
   return intent;
 }
 
@@ -157,6 +160,16 @@ std::optional<std::map<std::string, std::string>> ReadLabels(JsonReader& reader)
   }
   reader.Add(std::move(problems));
   return labels;
+}
+
+std::optional<model::Desired> ReadDesired(JsonReader& reader) {
+  const auto word = reader.OneOf("desired", {"running", "stopped"});
+  return word ? model::ParseDesired(*word) : std::nullopt;
+}
+
+std::optional<model::RestartPolicy> ReadRestart(JsonReader& reader) {
+  const auto word = reader.OneOf("restart", {"host-failure", "never"});
+  return word ? model::ParseRestartPolicy(*word) : std::nullopt;
 }
 
 bool IsValidHostname(std::string_view hostname) {

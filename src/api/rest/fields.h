@@ -26,6 +26,8 @@ UserData ReadUserData(JsonReader& reader);
 // The name of a VM, or of a batch of `count`, whose last and longest name must be valid too.
 std::optional<std::string> ReadName(JsonReader& reader, int count);
 std::optional<std::map<std::string, std::string>> ReadLabels(JsonReader& reader);
+std::optional<model::Desired> ReadDesired(JsonReader& reader);
+std::optional<model::RestartPolicy> ReadRestart(JsonReader& reader);
 
 // RFC 1123 section 2.1: labels of letters, digits and hyphens, at most 63 bytes each and 253 in
 // all; of several the last is not a number, so that no IP address is one.

@@ -5,14 +5,17 @@
 #include <atomic>
 #include <memory>
 
+#include "api/rest/gate.h"
 #include "api/rest/rest.h"
 #include "http/handler.h"
 
 namespace vmonce::rest {
 
 struct Face {
-  explicit Face(RestParts p) : parts(std::move(p)) {}
+  explicit Face(RestParts p)
+      : parts(std::move(p)), gate(parts.authenticator, parts.clock, parts.logger, parts.rate) {}
   const RestParts parts;
+  Gate gate;
   // Of the threads that read for everybody, sweeps on demand hold one at most.
   std::atomic<bool> is_sweeping = false;
 };
@@ -37,10 +40,22 @@ void GetTimeline(const FacePointer& face, http::Request request, http::Responder
 void CancelOperation(const FacePointer& face, http::Request request, http::Responder respond);
 
 void ListImages(const FacePointer& face, http::Request request, http::Responder respond);
+void AddImage(const FacePointer& face, http::Request request, http::Responder respond);
+void RemoveImage(const FacePointer& face, http::Request request, http::Responder respond);
+void PutImageFile(const FacePointer& face, http::Request request, http::Responder respond);
+void DeleteImageFile(const FacePointer& face, http::Request request, http::Responder respond);
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond);
+void DrainHost(const FacePointer& face, http::Request request, http::Responder respond);
+void ActivateHost(const FacePointer& face, http::Request request, http::Responder respond);
+void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond);
 void Reconcile(const FacePointer& face, http::Request request, http::Responder respond);
 
+void ListTokens(const FacePointer& face, http::Request request, http::Responder respond);
+void CreateToken(const FacePointer& face, http::Request request, http::Responder respond);
+void RevokeToken(const FacePointer& face, http::Request request, http::Responder respond);
+
 void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond);
+void GetQuota(const FacePointer& face, http::Request request, http::Responder respond);
 void GetContract(const FacePointer& face, http::Request request, http::Responder respond);
 void GetHealth(const FacePointer& face, http::Request request, http::Responder respond);
 void GetReadiness(const FacePointer& face, http::Request request, http::Responder respond);

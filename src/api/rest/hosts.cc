@@ -1,4 +1,4 @@
-// Images, hosts, and the sweep on demand.
+// Hosts, and the sweep on demand.
 #include "api/rest/handlers.h"
 #include "api/rest/parse_body.h"
 #include "api/rest/parse_query.h"
@@ -24,16 +24,30 @@ http::Response ReconcileNow(Face& face) {
       200, boost::json::serialize(boost::json::object{{"hosts", std::move(hosts)}}));
 }
 
+// A key is checked and not kept: declaring a thing twice is declaring it once.
+http::Response Declare(Face& face, const http::Request& request, std::string_view verb,
+                       model::HostState state) {
+  const model::HostId id{std::string(request.PathParam("id"))};
+  const Parsed<service::Asked> asked =
+      ParseBare(request, "/v1/hosts/" + id.value + "/" + std::string(verb));
+  if (!asked) return Reply(asked.error());
+  const auto host = face.parts.hosts.Declare(id, state);
+  if (!host) return Reply(host.error());
+  return http::JsonResponse(200, boost::json::serialize(JsonOf(*host)));
+}
+
 }  // namespace
 
-void ListImages(const FacePointer& face, http::Request request, http::Responder respond) {
-  if (const std::optional<model::Problem> problem = RefuseQuery(request)) {
-    respond(Reply(*problem));
-    return;
-  }
-  boost::json::array items;
-  for (const model::Image& image : face->parts.queries.Images()) items.push_back(JsonOf(image));
-  respond(ReplyItems(std::move(items)));
+void DrainHost(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "drain", model::HostState::kDraining));
+}
+
+void ActivateHost(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "activate", model::HostState::kActive));
+}
+
+void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(Declare(*face, request, "dead", model::HostState::kDead));
 }
 
 void ListHosts(const FacePointer& face, http::Request request, http::Responder respond) {

@@ -9,6 +9,7 @@
 
 #include "api/rest/rest.h"
 #include "model/operation.h"
+#include "model/token.h"
 #include "model/vm.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
@@ -21,14 +22,19 @@ using StepName = std::function<std::string(model::OperationKind, int)>;
 std::string VmUrl(const model::VmId& id);
 std::string OperationUrl(const model::OperationId& id);
 
-boost::json::object JsonOf(const model::Vm& vm);
+// The value lives in `storage`, which must live as long.
+boost::json::object JsonOf(const model::Vm& vm, boost::json::storage_ptr storage = {});
 boost::json::array JsonOf(const std::vector<model::Vm>& vms);
-boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name);
+boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name,
+                           boost::json::storage_ptr storage = {});
 boost::json::object JsonOf(const model::Failure& failure);
 boost::json::object JsonOf(const model::Resources& resources);
-boost::json::object JsonOf(const model::Image& image);
+boost::json::object JsonOf(const model::Image& image);  // Of the configuration.
+boost::json::object JsonOf(const model::StoredImage& image);
 boost::json::object JsonOf(const service::HostView& view);
 boost::json::object JsonOf(const workflows::ReconcileReport& report);
+// Never its hash.
+boost::json::object JsonOf(const model::Token& token, Time now);
 
 // The story of an operation, which begins with its acceptance whether the ledger has a line of it
 // or not.
@@ -36,7 +42,9 @@ boost::json::array TimelineOf(const model::Operation& operation,
                               const std::vector<model::TimelineEntry>& entries);
 
 // Every figure of protocol section 7 and the limits that a client needs.
-boost::json::object JsonOf(const Capabilities& capabilities, const model::Resources& usage);
+boost::json::object JsonOf(const Capabilities& capabilities, const service::Caller& caller,
+                           const model::Resources& usage);
+boost::json::object JsonOf(const service::ProjectQuota& quota);
 
 // "create", "new_attempt", ...
 std::string_view WordOf(service::DryRun::Would would);

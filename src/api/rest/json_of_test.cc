@@ -23,15 +23,36 @@ TEST_F(JsonOfTest, AVmIsAsTheContractSaysAndTellsEverything) {
   EXPECT_THAT(contract_.Violations("Vm", vm), IsEmpty());
   const json::value expected = json::parse(R"({
     "id": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "web", "state": "ready",
-    "desired": "running", "observed": "running", "image": "debian-12", "cpus": 1,
+    "desired": "running", "observed": "running", "stopped_by": null, "restart": "host-failure",
+    "restarts": 0, "stuck": false, "image": "debian-12", "cpus": 1,
     "memory_mib": 512, "disk_gib": 0, "hostname": "web", "network": "user",
-    "mac": "52:54:00:9a:80:57", "host": "local", "labels": {"tier": "front"},
+    "mac": "52:54:00:9a:80:57", "host": "local", "forwards": [],
+    "addresses": [], "labels": {"tier": "front"},
     "operation": "01890a5d-ac96-774b-bcce-b302099a8000", "idempotency_key_prefix": "k-12…",
     "index": 2, "version": 7, "created_at": "1970-01-01T12:00:00.000Z",
     "updated_at": "1970-01-01T12:00:01.000Z", "deleted_at": "1970-01-01T12:00:02.000Z",
     "failure": {"code": "no_capacity", "detail": "full", "retryable": true},
     "console_url": "/v1/vms/01890a5d-ac96-774b-bcce-b302099a8057/console"})");
   EXPECT_EQ(json::value(vm), expected);
+}
+
+TEST_F(JsonOfTest, AVmShowsTheWaysInToIt) {
+  model::Vm vm = SampleVm();
+  vm.spec.forwards = {{.guest_port = 22}, {.guest_port = 53, .protocol = model::Protocol::kUdp}};
+  json::object shown = JsonOf(vm);
+  EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
+  EXPECT_EQ(shown.at("forwards"), json::parse(R"([
+    {"guest_port": 22, "protocol": "tcp", "host_address": null, "host_port": null},
+    {"guest_port": 53, "protocol": "udp", "host_address": null, "host_port": null}])"));
+  vm.forwards = vm.spec.forwards;
+  vm.forwards[0].host_port = 20022;
+  vm.forwards[0].host_address = "127.0.0.1";
+  vm.addresses = {"192.168.122.7"};
+  shown = JsonOf(vm);
+  EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
+  EXPECT_EQ(shown.at("forwards").at(0).at("host_port"), 20022);
+  EXPECT_EQ(shown.at("forwards").at(0).at("host_address"), "127.0.0.1");
+  EXPECT_EQ(shown.at("addresses").at(0), "192.168.122.7");
 }
 
 TEST_F(JsonOfTest, AVmThatIsNowhereYetLeavesOutWhatIsNotKnown) {
@@ -71,6 +92,14 @@ TEST_F(JsonOfTest, EveryWordOfAnEnumIsInTheContract) {
     vm.observed = static_cast<model::Observed>(i);
     EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
   }
+  for (int i = 0; i <= static_cast<int>(model::StopCause::kHost); ++i) {
+    vm.stopped_by = static_cast<model::StopCause>(i);
+    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+  }
+  for (int i = 0; i <= static_cast<int>(model::RestartPolicy::kNever); ++i) {
+    vm.restart = static_cast<model::RestartPolicy>(i);
+    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+  }
   model::Operation operation = SampleOperation(OperationState::kRunning);
   for (int i = 0; i <= static_cast<int>(OperationState::kCancelled); ++i) {
     operation.state = static_cast<OperationState>(i);
@@ -91,8 +120,12 @@ TEST_F(JsonOfTest, AHostShowsNoPassword) {
   view.host.id = {"remote"};
   view.host.uri = "qemu+ssh://admin:hunter2@node/system";
   view.status.problem = "cannot open qemu+ssh://admin:hunter2@node/system: refused";
+  view.status.last_error = view.status.problem;
+  view.status.last_error_at = view.status.since = kNoon;
   const json::object shown = JsonOf(view);
   EXPECT_THAT(contract_.Violations("Host", shown), IsEmpty());
+  EXPECT_EQ(shown.at("since"), "1970-01-01T12:00:00.000Z");
+  EXPECT_EQ(shown.at("last_error").at("at"), "1970-01-01T12:00:00.000Z");
   EXPECT_EQ(json::serialize(shown).find("hunter2"), std::string::npos);
   EXPECT_TRUE(shown.at("accelerator").is_null());
   view.status.facts = ports::HostFacts{"QEMU 7.2.0", "tcg", {}, false};
@@ -139,13 +172,27 @@ TEST_F(JsonOfTest, TheRestIsAsTheContractSays) {
   image.name = "debian-12";
   image.aliases = {"debian"};
   EXPECT_THAT(contract_.Violations("Image", JsonOf(image)), IsEmpty());
+  model::StoredImage stored;
+  stored.name = "tiny";
+  stored.disk = stored.kernel = stored.initrd = Sha256("a file");
+  stored.disk_format = "raw";
+  stored.added = kNoon;
+  EXPECT_THAT(contract_.Violations("Image", JsonOf(stored)), IsEmpty());
+  EXPECT_EQ(JsonOf(stored).at("initrd_sha256").as_string(), ToHex(Sha256("a file")));
   workflows::ReconcileReport report;
   report.host = {"local"};
   report.problem = "does not answer";
   EXPECT_THAT(contract_.Violations("ReconcileReport", JsonOf(report)), IsEmpty());
-  const Capabilities capabilities{.version = "0.1.0", .retention = {}, .quota = {1, 2, 3, 4}};
-  const json::object shown = JsonOf(capabilities, {1, 1, 1, 1});
+  const Capabilities capabilities{
+      .version = "0.1.0",
+      .retention = {},
+      .quotas = service::Quotas(service::ProjectQuota{{1, 2, 3, 4}, 5})};
+  const json::object shown = JsonOf(capabilities, {{"web"}}, {1, 1, 1, 1});
+  EXPECT_EQ(shown.at("project"), "web");
+  EXPECT_EQ(shown.at("role"), "admin");
   EXPECT_THAT(contract_.Violations("Capabilities", shown), IsEmpty());
+  EXPECT_THAT(contract_.Violations("QuotaAmounts", JsonOf(service::ProjectQuota{{1, 2, 3, 4}, 5})),
+              IsEmpty());
   EXPECT_EQ(shown.at("idempotency").at("mismatch_status"), 422);
   EXPECT_EQ(shown.at("idempotency").at("retention_s"), 30 * 24 * 3600);
   EXPECT_EQ(shown.at("quota").at("disk_gib"), 4);

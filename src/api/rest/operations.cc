@@ -1,4 +1,5 @@
 // What tells of operations.
+#include "api/rest/gate.h"
 #include "api/rest/handlers.h"
 #include "api/rest/parse_body.h"
 #include "api/rest/parse_query.h"

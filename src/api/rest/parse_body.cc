@@ -3,15 +3,19 @@
 #include <utility>
 
 #include "api/rest/fields.h"
+#include "api/rest/gate.h"
 #include "api/rest/parse_query.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/rfc3339.h"
+#include "model/auth_limits.h"
 #include "model/limits.h"
 
 namespace vmonce::rest {
 namespace {
 
 namespace json = boost::json;
+namespace limits = model::limits;
 using service::ChangeRequest;
 
 constexpr std::string_view kVmsRoute = "/v1/vms";
@@ -36,7 +40,69 @@ Parsed<json::value> ParseJsonBody(const http::Request& request) {
   return std::move(*body);
 }
 
-// Everything of a change but what its body means.
+// A reader of the body's members; `empty` stands in for a body that is not there.
+const json::object& MembersOf(const json::value& body) {
+  static const json::object kEmpty;
+  return body.is_object() ? body.get_object() : kEmpty;
+}
+
+std::optional<model::Problem> ProblemOf(std::vector<FieldProblem> found) {
+  if (found.empty()) return std::nullopt;
+  std::vector<model::FieldProblem> fields;
+  for (FieldProblem& field : found) {
+    fields.push_back({std::move(field.pointer), std::move(field.detail)});
+  }
+  return InvalidRequest(std::move(fields));
+}
+
+void ReadUpdate(JsonReader& reader, ChangeRequest& change) {
+  change.name = ReadName(reader, /*count=*/1);
+  change.labels = ReadLabels(reader);
+  change.desired = ReadDesired(reader);
+  change.restart = ReadRestart(reader);
+  const auto members = {"name", "labels", "desired", "restart"};
+  if (std::ranges::none_of(members, [&](const char* name) { return reader.Has(name); })) {
+    reader.AddProblem("name",
+                      "or labels, desired or restart is required: there is nothing to change");
+  }
+}
+
+void ReadNewToken(JsonReader& reader, Time now, service::NewToken& token) {
+  reader.Require({"project", "role"});
+  token.project.value = reader.String("project", {1, limits::kNameBytes}).value_or("x");
+  if (!model::IsProjectName(token.project.value)) {
+    reader.AddProblem("project",
+                      "must be letters, digits, '-', '_' and '.', and not begin with '.'");
+  }
+  const auto role = reader.OneOf("role", {"viewer", "member", "admin"});
+  if (role) token.role = model::ParseRole(*role).value_or(model::Role::kViewer);
+  token.name = reader.String("name", {0, limits::kTokenNameBytes}).value_or("");
+  const auto expires = reader.String("expires_at", {1, limits::kNameBytes});
+  if (!expires) return;
+  token.expires = ParseRfc3339(*expires);
+  if (!token.expires || *token.expires <= now) {
+    reader.AddProblem("expires_at", "must be a time to come, such as 2030-01-31T00:00:00Z");
+  }
+}
+
+std::string_view SuffixOf(ChangeRequest::Kind kind) {
+  switch (kind) {
+    case ChangeRequest::Kind::kDelete:
+    case ChangeRequest::Kind::kUpdate: return "";
+    case ChangeRequest::Kind::kStart: return "/start";
+    case ChangeRequest::Kind::kStop: return "/stop";
+    case ChangeRequest::Kind::kReboot: return "/reboot";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsDryRun(const http::Request& request) {
+  const std::string* value = request.QueryParam("dry_run");
+  return value != nullptr && *value == "true";
+}
+
 Parsed<service::Asked> ParseAsked(const http::Request& request, std::string route) {
   if (Parsed<void> sender = CheckSender(request); !sender) {
     return std::unexpected(std::move(sender.error()));
@@ -56,49 +122,6 @@ Parsed<service::Asked> ParseAsked(const http::Request& request, std::string rout
   asked.face = "rest";
   asked.wait = ParsePrefer(request.headers);
   return asked;
-}
-
-// A reader of the body's members; `empty` stands in for a body that is not there.
-const json::object& MembersOf(const json::value& body) {
-  static const json::object kEmpty;
-  return body.is_object() ? body.get_object() : kEmpty;
-}
-
-std::optional<model::Problem> ProblemOf(std::vector<FieldProblem> found) {
-  if (found.empty()) return std::nullopt;
-  std::vector<model::FieldProblem> fields;
-  for (FieldProblem& field : found) {
-    fields.push_back({std::move(field.pointer), std::move(field.detail)});
-  }
-  return InvalidRequest(std::move(fields));
-}
-
-void ReadUpdate(JsonReader& reader, ChangeRequest& change) {
-  change.name = ReadName(reader, /*count=*/1);
-  change.labels = ReadLabels(reader);
-  if (!reader.Has("name") && !reader.Has("labels")) {
-    reader.AddProblem("name", "or labels is required: there is nothing to change");
-  }
-}
-
-std::string_view SuffixOf(ChangeRequest::Kind kind) {
-  switch (kind) {
-    case ChangeRequest::Kind::kDelete:
-    case ChangeRequest::Kind::kUpdate: return "";
-    case ChangeRequest::Kind::kStart: return "/start";
-    case ChangeRequest::Kind::kStop: return "/stop";
-    case ChangeRequest::Kind::kReboot: return "/reboot";
-  }
-  return "";
-}
-
-}  // namespace
-
-service::Caller CallerOf(const http::Request&) { return {model::ProjectId{"default"}}; }
-
-bool IsDryRun(const http::Request& request) {
-  const std::string* value = request.QueryParam("dry_run");
-  return value != nullptr && *value == "true";
 }
 
 Parsed<ParsedCreate> ParseCreate(const http::Request& request, const Sealer& sealer) {
@@ -176,6 +199,23 @@ Parsed<service::Asked> ParseBare(const http::Request& request, std::string route
     return std::unexpected(std::move(*problem));
   }
   return asked;
+}
+
+Parsed<service::NewToken> ParseNewToken(const http::Request& request, Time now) {
+  if (std::optional<model::Problem> problem = RefuseQuery(request)) {
+    return std::unexpected(std::move(*problem));
+  }
+  Parsed<service::Asked> asked = ParseAsked(request, "/v1/tokens");
+  if (!asked) return std::unexpected(std::move(asked.error()));
+  service::NewToken token;
+  token.caller = asked->caller;
+  token.key = std::move(asked->key);
+  JsonReader reader(MembersOf(asked->request.body), "");
+  ReadNewToken(reader, now, token);
+  if (std::optional<model::Problem> problem = ProblemOf(reader.Finish())) {
+    return std::unexpected(std::move(*problem));
+  }
+  return token;
 }
 
 Parsed<model::VmId> ParseVmId(const http::Request& request) {

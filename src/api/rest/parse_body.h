@@ -8,12 +8,10 @@
 #include "base/seal.h"
 #include "http/message.h"
 #include "model/ids.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 
 namespace vmonce::rest {
-
-// The caller of this face until there is authentication.
-service::Caller CallerOf(const http::Request& request);
 
 struct ParsedCreate {
   service::CreateRequest request;
@@ -32,9 +30,16 @@ bool IsDryRun(const http::Request& request);
 Parsed<service::ChangeRequest> ParseChange(const http::Request& request,
                                            service::ChangeRequest::Kind kind);
 
+// Everything of a change but what the members of its body mean; `route` has its parameters filled
+// in.
+Parsed<service::Asked> ParseAsked(const http::Request& request, std::string route);
+
 // For a change with no members in its body, if it has one at all: `route` with its parameters
 // filled in.
 Parsed<service::Asked> ParseBare(const http::Request& request, std::string route);
+
+// POST /v1/tokens.
+Parsed<service::NewToken> ParseNewToken(const http::Request& request, Time now);
 
 // The path parameter `id`.
 Parsed<model::VmId> ParseVmId(const http::Request& request);

@@ -1,5 +1,6 @@
 #include "api/rest/parse_body.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -18,6 +19,8 @@ class ParseBodyTest : public testing::Test {
  protected:
   static http::Request Post(std::string body) {
     http::Request request;
+    request.principal =
+        std::make_shared<const service::Caller>(service::Caller{model::ProjectId{"default"}});
     request.method = "POST";
     request.host = "localhost";
     request.body = std::move(body);
@@ -88,6 +91,24 @@ TEST_F(ParseBodyTest, ReadsEveryMemberOfACreate) {
   EXPECT_EQ(request.asked.request.method, "POST");
   EXPECT_EQ(request.asked.request.route, "/v1/vms");
   EXPECT_TRUE(request.asked.request.query.empty());
+}
+
+TEST_F(ParseBodyTest, ReadsForwardsAndNetworks) {
+  const Parsed<ParsedCreate> parsed =
+      Create(Post(R"({"image":"i","forward":[{"guest_port":22},)"
+                  R"({"guest_port":53,"protocol":"udp","host_port":20053}]})"));
+  ASSERT_TRUE(parsed);
+  const std::vector<model::Forward> expected = {
+      {.guest_port = 22},
+      {.guest_port = 53, .protocol = model::Protocol::kUdp, .host_port = 20'053}};
+  EXPECT_EQ(parsed->request.intent.forwards, expected);
+  EXPECT_EQ(parsed->request.intent.network, "user");
+  for (const char* network : {"default", "bridge:br0", "user"}) {
+    const Parsed<ParsedCreate> other =
+        Create(Post(fmt::format(R"({{"image":"i","network":"{}"}})", network)));
+    ASSERT_TRUE(other) << network;
+    EXPECT_EQ(other->request.intent.network, network);
+  }
 }
 
 TEST_F(ParseBodyTest, OnlyTheImageIsRequired) {
@@ -178,7 +199,6 @@ TEST_F(ParseBodyTest, RefusesEachBadMemberWithItsPointer) {
       {R"({"image":"i","disk_gib":16385})", {"/disk_gib"}},
       {R"({"image":"i","hostname":"a_b"})", {"/hostname"}},
       {R"({"image":"i","hostname":""})", {"/hostname"}},
-      {R"({"image":"i","network":"bridge"})", {"/network"}},
       {R"({"image":"i","ssh_keys":"ssh-rsa AAAA"})", {"/ssh_keys"}},
       {R"({"image":"i","ssh_keys":["ssh-rsa AAAA","ssh-rsa AAAA\nssh-rsa BBBB"]})",
        {"/ssh_keys/1"}},
@@ -203,6 +223,39 @@ TEST_F(ParseBodyTest, RefusesEachBadMemberWithItsPointer) {
       {R"({"image":"i\u0000"})", {"invalid_json"}},
       {R"({"image":"i","cpus":9007199254740993})", {"invalid_json"}},
       {"{\"image\":\"\xff\"}", {"invalid_json"}},
+  };
+  for (const auto& [body, pointers] : cases) EXPECT_EQ(Wrong(body), pointers) << body;
+}
+
+TEST_F(ParseBodyTest, RefusesEachBadWayInWithItsPointer) {
+  const std::vector<std::pair<std::string, Pointers>> cases = {
+      {R"({"image":"i","network":""})", {"/network"}},
+      {R"({"image":"i","network":"bridge:"})", {"/network"}},
+      {R"({"image":"i","network":"a b"})", {"/network"}},
+      {R"({"image":"i","forward":22})", {"/forward"}},
+      {R"({"image":"i","forward":[22]})", {"/forward/0"}},
+      {R"({"image":"i","forward":[{}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":0}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":65536}]})", {"/forward/0/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"host_port":1023}]})", {"/forward/0/host_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"protocol":"TCP"}]})", {"/forward/0/protocol"}},
+      {R"({"image":"i","forward":[{"guest_port":22,"port":1}]})", {"/forward/0/port"}},
+      {R"({"image":"i","forward":[{"guest_port":22},{"guest_port":22}]})",
+       {"/forward/1/guest_port"}},
+      {R"({"image":"i","forward":[{"guest_port":22},{"guest_port":22,"protocol":"udp"}]})",
+       {"accepted"}},
+      {R"({"image":"i","forward":[{"guest_port":1,"host_port":2022},)"
+       R"({"guest_port":2,"host_port":2022}]})",
+       {"/forward/1/host_port"}},
+      {R"({"image":"i","count":2,"forward":[{"guest_port":22,"host_port":2022}]})",
+       {"/forward/0/host_port"}},
+      {R"({"image":"i","network":"lan","forward":[{"guest_port":22}]})", {"/forward"}},
+      {R"({"image":"i","forward":[{"guest_port":1},{"guest_port":2},{"guest_port":3},)"
+       R"({"guest_port":4},{"guest_port":5},{"guest_port":6},{"guest_port":7},{"guest_port":8},)"
+       R"({"guest_port":9},{"guest_port":10},{"guest_port":11},{"guest_port":12},)"
+       R"({"guest_port":13},{"guest_port":14},{"guest_port":15},{"guest_port":16},)"
+       R"({"guest_port":17}]})",
+       {"/forward"}},
   };
   for (const auto& [body, pointers] : cases) EXPECT_EQ(Wrong(body), pointers) << body;
 }
@@ -244,6 +297,7 @@ TEST_F(ParseBodyTest, RefusesACreateWithoutAUsableHead) {
 
 TEST_F(ParseBodyTest, AChangeNeedsNeitherKeyNorBody) {
   http::Request request;
+  request.principal = Post("").principal;
   request.method = "DELETE";
   request.path_params = {{"id", "01890A5D-AC96-774B-BCCE-B302099A8057"}};
   request.headers.Add("If-Match", "\"4\"");
@@ -270,6 +324,11 @@ TEST_F(ParseBodyTest, ReadsPowerChangesAndUpdates) {
   ASSERT_TRUE(update);
   EXPECT_EQ(update->name, "b");
   EXPECT_EQ(update->labels, (std::map<std::string, std::string>{{"a", "b"}}));
+  const auto powered =
+      ParseChange(OnVm(R"({"desired":"stopped","restart":"never"})"), ChangeRequest::Kind::kUpdate);
+  ASSERT_TRUE(powered.has_value());
+  EXPECT_EQ(powered->desired, model::Desired::kStopped);
+  EXPECT_EQ(powered->restart, model::RestartPolicy::kNever);
   const auto cleared = ParseChange(OnVm(R"({"labels":{}})"), ChangeRequest::Kind::kUpdate);
   ASSERT_TRUE(cleared);
   EXPECT_EQ(cleared->name, std::nullopt);
@@ -294,6 +353,8 @@ TEST_F(ParseBodyTest, RefusesBadChanges) {
   EXPECT_EQ(code(OnVm(""), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"name":null})"), Kind::kUpdate), "invalid_request /name");
   EXPECT_EQ(code(OnVm(R"({"cpus":2})"), Kind::kUpdate), "invalid_request /name");
+  EXPECT_EQ(code(OnVm(R"({"desired":"paused"})"), Kind::kUpdate), "invalid_request /desired");
+  EXPECT_EQ(code(OnVm(R"({"restart":"always"})"), Kind::kUpdate), "invalid_request /restart");
   http::Request request = OnVm("");
   request.query = {{"force", "true"}};
   EXPECT_EQ(code(request, Kind::kStop), "invalid_request force");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "api/rest/parse_headers.h"
 #include "base/rfc3339.h"
 #include "http/problem.h"
@@ -18,6 +20,9 @@ constexpr std::string_view kUnknownFailure = "hypervisor_refused";
 
 // Of the time since the last record of the work: a step that takes a minute is asked for after 8 s.
 constexpr int kPollDivisor = 8;
+
+// The values of an answer about one VM; more is taken from the heap.
+constexpr std::size_t kAnswerBytes = 8 * 1024;
 
 bool IsInTable(std::string_view code) {
   return std::ranges::any_of(model::AllProblemKinds(),
@@ -88,6 +93,29 @@ http::Response Failed(const service::Answer& answer, const Telling& telling) {
   return response;
 }
 
+// The answer that is given most: its values are made in one piece of memory that goes as a whole,
+// and the VM, which stands in it twice, is written once.
+std::string CreateBody(const service::Answer& answer, const Telling& telling) {
+  std::array<unsigned char, kAnswerBytes> memory;
+  json::monotonic_resource resource(memory.data(), memory.size());
+  std::vector<std::string> vms;
+  vms.reserve(answer.vms.size());
+  for (const model::Vm& vm : answer.vms) vms.push_back(json::serialize(JsonOf(vm, &resource)));
+  std::string body = answer.is_replay ? R"({"result":"existing")" : R"({"result":"created")";
+  if (answer.operation) {
+    body += R"(,"operation":)";
+    body += json::serialize(JsonOf(*answer.operation, telling.step_name, &resource));
+  }
+  if (!vms.empty()) body += R"(,"vm":)" + vms.front();
+  body += R"(,"vms":[)";
+  for (const std::string& vm : vms) {
+    if (&vm != &vms.front()) body += ',';
+    body += vm;
+  }
+  body += "]}";
+  return body;
+}
+
 void AddVms(const service::Answer& answer, json::object& body) {
   if (answer.vms.empty()) return;
   body["vm"] = JsonOf(answer.vms.front());
@@ -135,15 +163,10 @@ model::Problem FailureProblem(const model::Operation& operation) {
 
 http::Response ReplyCreate(const service::Answer& answer, const Telling& telling) {
   if (IsFailed(answer)) return Failed(answer, telling);
-  json::object body;
-  body["result"] = answer.is_replay ? "existing" : "created";
-  if (answer.operation) body["operation"] = JsonOf(*answer.operation, telling.step_name);
-  AddVms(answer, body);
-  body["vms"] = JsonOf(answer.vms);
   const bool is_made = !answer.is_replay && answer.operation &&
                        answer.operation->state == model::OperationState::kSucceeded;
   const int status = IsUnfinished(answer) ? 202 : is_made ? 201 : 200;
-  http::Response response = http::JsonResponse(status, json::serialize(body));
+  http::Response response = http::JsonResponse(status, CreateBody(answer, telling));
   AddKeyHeaders(answer, telling, response.headers);
   return response;
 }

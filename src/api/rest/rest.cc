@@ -25,6 +25,12 @@ void RegisterRest(http::Router& router, RestParts parts) {
         return IsDryRun(request) ? http::HandlerMode::kBlocking : http::HandlerMode::kInline;
       };
     }
+    // The registered route, and nothing that a handler does, decides who may.
+    if (entry.access != Access::kOpen) {
+      route.admit = [face, access = entry.access](http::Request& request) {
+        return face->gate.Admit(access, request);
+      };
+    }
     router.Add(std::move(route));
   }
 }

@@ -8,13 +8,20 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/seal.h"
 #include "http/router.h"
 #include "model/host.h"
 #include "model/operation.h"
 #include "model/retention.h"
+#include "service/authenticator.h"
+#include "service/host_admin.h"
+#include "service/image_service.h"
 #include "service/queries.h"
+#include "service/quotas.h"
+#include "service/rate_limiter.h"
 #include "service/reconciler.h"
+#include "service/tokens.h"
 #include "service/vm_service.h"
 
 namespace vmonce::rest {
@@ -23,7 +30,7 @@ namespace vmonce::rest {
 struct Capabilities {
   std::string version;
   model::RetentionPolicy retention;
-  model::Resources quota;  // Of each project.
+  service::Quotas quotas;
   std::int64_t max_backlog = 0;
   std::chrono::seconds wait_cap{};
 };
@@ -32,9 +39,15 @@ struct Capabilities {
 struct RestParts {
   service::VmService& vms;
   service::Queries& queries;
+  service::ImageService& images;
   service::Reconciler& reconciler;
+  service::HostAdmin& hosts;
+  service::Authenticator& authenticator;
+  service::Tokens& tokens;
   const Sealer& sealer;
   Clock& clock;
+  Logger& logger;
+  service::Rate rate;  // Of each token.
   Capabilities capabilities;
   // The text of GET /metrics. May block.
   std::function<std::string()> metrics;

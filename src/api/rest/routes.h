@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/rest/gate.h"
 #include "api/rest/handlers.h"
 #include "http/router.h"
 
@@ -14,6 +15,8 @@ namespace vmonce::rest {
 struct RouteEntry {
   std::string method;
   std::string path_template;
+  // Stated for every route: without it the table does not compile.
+  Access access;
   http::HandlerMode mode;
   Handle handle;
   std::vector<int> successes;
@@ -24,6 +27,9 @@ struct RouteEntry {
 
 // Of every route, whatever it does.
 inline constexpr std::string_view kCommonProblems[] = {"invalid_request", "internal", "overloaded"};
+// Of every route that is not open.
+inline constexpr std::string_view kGateProblems[] = {"unauthenticated", "forbidden", "rate_limited",
+                                                     "ledger_unavailable"};
 
 std::vector<RouteEntry> AllRoutes();
 

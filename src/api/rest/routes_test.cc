@@ -43,6 +43,10 @@ Surface SurfaceOfRoutes() {
     for (const std::string_view code : kCommonProblems) {
       statuses.insert(model::KindOf(code).status);
     }
+    if (route.access == Access::kOpen) continue;
+    for (const std::string_view code : kGateProblems) {
+      statuses.insert(model::KindOf(code).status);
+    }
   }
   return surface;
 }
@@ -66,11 +70,43 @@ TEST(Routes, EveryProblemIsOneThatClientsCanBranchOn) {
 }
 
 TEST(Routes, WhatReadsTheLedgerIsNotOnTheIoThread) {
-  const std::set<std::string> inline_reads = {"/v1/images", "/openapi.json", "/healthz"};
+  const std::set<std::string> inline_reads = {"/openapi.json", "/healthz"};
   for (const RouteEntry& route : AllRoutes()) {
     if (route.method != "GET") continue;
     const bool is_inline = route.mode == http::HandlerMode::kInline;
     EXPECT_EQ(is_inline, inline_reads.contains(route.path_template)) << route.path_template;
+  }
+}
+
+TEST(Routes, OnlyProbesAndTheContractAreOpen) {
+  std::set<std::string> open;
+  std::set<std::string> of_the_operator;
+  for (const RouteEntry& route : AllRoutes()) {
+    const std::string name = route.method + " " + route.path_template;
+    if (route.access == Access::kOpen) open.insert(name);
+    if (route.access == Access::kAdmin) of_the_operator.insert(name);
+    // Who may only read changes nothing.
+    if (route.method == "GET") continue;
+    EXPECT_GE(route.access, Access::kMember) << name;
+  }
+  EXPECT_EQ(open, (std::set<std::string>{"GET /openapi.json", "GET /healthz", "GET /readyz"}));
+  for (const char* name : {"GET /v1/hosts", "POST /v1/reconcile", "POST /v1/tokens",
+                           "GET /v1/tokens", "DELETE /v1/tokens/{id}", "GET /metrics"}) {
+    EXPECT_TRUE(of_the_operator.contains(name)) << name;
+  }
+}
+
+TEST(Contract, EveryRouteThatIsNotOpenSaysThatItNeedsAToken) {
+  const ContractCheck contract;
+  EXPECT_TRUE(contract.document().contains("security"));
+  for (const RouteEntry& route : AllRoutes()) {
+    std::string method = route.method;
+    std::ranges::transform(method, method.begin(), [](char c) { return std::tolower(c); });
+    const json::object& operation =
+        contract.document().at("paths").at(route.path_template).at(method).get_object();
+    const json::value* security = operation.if_contains("security");
+    const bool is_open = security != nullptr && security->get_array().empty();
+    EXPECT_EQ(is_open, route.access == Access::kOpen) << route.path_template;
   }
 }
 

@@ -1,5 +1,6 @@
 // What tells of the service itself.
 #include "api/rest/contract.h"
+#include "api/rest/gate.h"
 #include "api/rest/handlers.h"
 #include "api/rest/parse_body.h"
 #include "api/rest/parse_query.h"
@@ -14,34 +15,39 @@ http::Response StatusJson(std::string_view status) {
   return http::JsonResponse(200, json::serialize(json::object{{"status", status}}));
 }
 
-// Of the two that can be missing, the ledger is asked again: an error's text is for people.
-model::Problem NotReady(const Face& face, const http::Request& request, const Error& error) {
-  auto usage = face.parts.queries.Usage(CallerOf(request));
-  if (!usage) return std::move(usage.error());
-  model::Problem problem;
-  problem.code = "hypervisor_unavailable";
-  problem.detail = error.detail;
-  problem.retry_after = std::chrono::seconds(2);
-  return problem;
-}
-
 http::Response GetReadinessNow(const Face& face, const http::Request& request) {
   if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
-  const Status ready = face.parts.queries.Ready();
-  return ready ? StatusJson("ready") : Reply(NotReady(face, request, ready.error()));
+  const auto ready = face.parts.queries.Ready();
+  return ready ? StatusJson("ready") : Reply(ready.error());
 }
 
 http::Response GetCapabilitiesNow(const Face& face, const http::Request& request) {
   if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
-  const auto usage = face.parts.queries.Usage(CallerOf(request));
+  const service::Caller& caller = CallerOf(request);
+  const auto usage = face.parts.queries.Usage(caller);
   if (!usage) return Reply(usage.error());
-  return http::JsonResponse(200, json::serialize(JsonOf(face.parts.capabilities, *usage)));
+  return http::JsonResponse(200, json::serialize(JsonOf(face.parts.capabilities, caller, *usage)));
+}
+
+http::Response GetQuotaNow(const Face& face, const http::Request& request) {
+  if (const std::optional<model::Problem> problem = RefuseQuery(request)) return Reply(*problem);
+  const service::Caller& caller = CallerOf(request);
+  const auto held = face.parts.queries.Held(caller);
+  if (!held) return Reply(held.error());
+  json::object body{{"project", caller.project.value}};
+  body["limit"] = JsonOf(face.parts.capabilities.quotas.Of(caller.project));
+  body["used"] = JsonOf(*held);
+  return http::JsonResponse(200, json::serialize(body));
 }
 
 }  // namespace
 
 void GetCapabilities(const FacePointer& face, http::Request request, http::Responder respond) {
   respond(GetCapabilitiesNow(*face, request));
+}
+
+void GetQuota(const FacePointer& face, http::Request request, http::Responder respond) {
+  respond(GetQuotaNow(*face, request));
 }
 
 void GetReadiness(const FacePointer& face, http::Request request, http::Responder respond) {

@@ -1,6 +1,7 @@
 // What tells of VMs and changes nothing.
 #include <fmt/format.h>
 
+#include "api/rest/gate.h"
 #include "api/rest/handlers.h"
 #include "api/rest/parse_body.h"
 #include "api/rest/parse_query.h"

@@ -1,0 +1,135 @@
+#include "app/offline_tokens.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/rest/json_of.h"
+#include "app/config.h"
+#include "base/log.h"
+#include "base/rfc3339.h"
+#include "ledger/sqlite_ledger.h"
+#include "service/tokens.h"
+
+namespace vmonce::app {
+namespace {
+
+namespace json = boost::json;
+
+// Outlives the ledger that writes to it.
+struct Offline {
+  std::unique_ptr<Logger> logger;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
+};
+
+ExitCode Refuse(const Invocation& run, const std::string& what, const std::string& repair) {
+  run.messages.Say("error: " + what);
+  run.messages.Say("  repair: " + repair);
+  return ExitCode::kFailed;
+}
+
+std::expected<std::string, ExitCode> LedgerPath(const Invocation& run, const OfflineFlags& flags) {
+  const std::optional<std::string> path =
+      flags.config_path.empty() ? std::nullopt : std::optional(flags.config_path);
+  const auto config = ReadConfig(path, flags.overrides, run.world.environment);
+  if (!config) {
+    for (const ConfigMistake& mistake : config.error()) run.messages.Say(mistake.Format());
+    return std::unexpected(ExitCode::kUsage);
+  }
+  const std::string& dir = config->state.dir;
+  struct stat seen{};
+  if (stat(dir.c_str(), &seen) != 0 || !S_ISDIR(seen.st_mode)) {
+    return std::unexpected(Refuse(
+        run, "there is no state directory " + dir,
+        "make it, owned by the service's user and for nobody else, or name the right --config"));
+  }
+  if (seen.st_uid != geteuid()) {
+    return std::unexpected(
+        Refuse(run, fmt::format("the state directory {} belongs to user {}", dir, seen.st_uid),
+               fmt::format("run this as its owner: sudo -u '#{}' vmonce token ...", seen.st_uid)));
+  }
+  return config->state.LedgerPath();
+}
+
+std::expected<Offline, ExitCode> Open(const Invocation& run, const OfflineFlags& flags) {
+  const auto path = LedgerPath(run, flags);
+  if (!path) return std::unexpected(path.error());
+  Offline offline;
+  offline.logger = NewStderrLogger(run.world.clock, LogLevel::kWarning);
+  ledger::SqliteLedgerOptions options;
+  options.path = *path;
+  auto opened = ledger::SqliteLedger::Open(options, run.world.clock, run.world.random,
+                                           run.world.threads, *offline.logger);
+  if (!opened) {
+    return std::unexpected(Refuse(
+        run, opened.error().detail,
+        "while the service runs, leave --offline out; it needs a token of the role admin then"));
+  }
+  offline.ledger = std::move(*opened);
+  return offline;
+}
+
+ExitCode Report(const Invocation& run, const Error& error) {
+  run.messages.Say("error: " + error.detail);
+  return ExitCode::kFailed;
+}
+
+}  // namespace
+
+ExitCode CreateTokenOffline(const Invocation& run, const OfflineFlags& flags,
+                            const json::object& wanted,
+                            void (*print)(const Invocation&, const json::value&)) {
+  service::NewToken token;
+  token.project.value = wanted.at("project").as_string();
+  token.role = model::ParseRole(wanted.at("role").as_string()).value_or(model::Role::kViewer);
+  token.name = wanted.at("name").as_string();
+  if (const auto* expires = wanted.if_contains("expires_at")) {
+    token.expires = ParseRfc3339(expires->as_string());
+  }
+  if (!model::IsProjectName(token.project.value)) {
+    run.messages.Say("error: --project: use 1 to 63 letters, digits, '-', '_' and '.'");
+    return ExitCode::kUsage;
+  }
+  const auto offline = Open(run, flags);
+  if (!offline) return offline.error();
+  const service::MintedToken minted = service::MintToken(token, run.world.clock, run.world.random);
+  const Result<ports::TokenMade> made = offline->ledger->CreateToken(minted.token);
+  if (!made) return Report(run, made.error());
+  print(run, json::object{{"token", rest::JsonOf(made->token, run.world.clock.Now())},
+                          {"secret", minted.secret}});
+  return ExitCode::kDone;
+}
+
+std::expected<std::vector<json::value>, ExitCode> ListTokensOffline(const Invocation& run,
+                                                                    const OfflineFlags& flags) {
+  const auto offline = Open(run, flags);
+  if (!offline) return std::unexpected(offline.error());
+  const Result<std::vector<model::Token>> tokens = offline->ledger->Tokens();
+  if (!tokens) return std::unexpected(Report(run, tokens.error()));
+  std::vector<json::value> items;
+  for (const model::Token& token : *tokens) {
+    items.emplace_back(rest::JsonOf(token, run.world.clock.Now()));
+  }
+  return items;
+}
+
+ExitCode RevokeTokenOffline(const Invocation& run, const OfflineFlags& flags,
+                            const std::string& id) {
+  const std::optional<Uuid> uuid = ParseUuid(id);
+  if (!uuid) {
+    run.messages.Say("error: tokens are revoked by id; `vmonce token list --offline` shows them");
+    return ExitCode::kUsage;
+  }
+  const auto offline = Open(run, flags);
+  if (!offline) return offline.error();
+  const auto token = offline->ledger->RevokeToken(model::TokenId{*uuid});
+  if (!token) return Report(run, token.error());
+  if (!token->has_value()) {
+    run.messages.Say("error: there is no token " + id);
+    return ExitCode::kNotFound;
+  }
+  run.messages.Say("token " + id + " is revoked");
+  return ExitCode::kDone;
+}
+
+}  // namespace vmonce::app
