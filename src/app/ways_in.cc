@@ -12,7 +12,7 @@ using boost::json::value;
 constexpr std::int64_t kSshPort = 22;
 
 // The one to connect to: who listens everywhere listens on no address that one could name.
-std::string HostOf(const value& vm, const value& forward) {
+std::string ListenerOf(const value& vm, const value& forward) {
   const std::string address = TextAt(forward, "host_address");
   return address == "0.0.0.0" ? TextAt(vm, "host") : address;
 }
@@ -27,7 +27,7 @@ void SayWaysIn(const Invocation& run, const value& vm) {
     const std::string protocol = TextAt(forward, "protocol");
     const std::int64_t guest_port = NumberAt(forward, "guest_port", 0);
     const std::int64_t host_port = NumberAt(forward, "host_port", 0);
-    const std::string host = HostOf(vm, forward);
+    const std::string host = ListenerOf(vm, forward);
     run.messages.Say(guest_port == kSshPort && protocol == "tcp"
                          ? fmt::format("  way in: ssh -p {} USER@{}", host_port, host)
                          : fmt::format("  way in: {} {}:{} leads to port {} of the guest", protocol,
@@ -51,7 +51,7 @@ std::string AddressesOf(const value& vm) {
   }
   for (const value& forward : ListAt(vm, "forwards")) {
     if (!IsReserved(forward)) continue;
-    add(fmt::format("{}:{}->{}{}", HostOf(vm, forward), NumberAt(forward, "host_port", 0),
+    add(fmt::format("{}:{}->{}{}", ListenerOf(vm, forward), NumberAt(forward, "host_port", 0),
                     NumberAt(forward, "guest_port", 0),
                     TextAt(forward, "protocol") == "udp" ? "/udp" : ""));
   }

@@ -71,8 +71,13 @@ model::Image SimulatedBed::Image() {
 std::unique_ptr<HostThreads> LibvirtBed::NewDriverOf(const std::string& uri,
                                                      const std::string& pool_path) {
   uri_ = uri;
-  auto made = NewHypervisor({.id = TestMarker().host, .uri = uri, .pool_path = pool_path}, *clock_,
-                            *threads_, *random_, *logger_);
+  auto made =
+      NewHypervisor({.id = TestMarker().host,
+                     .uri = uri,
+                     // Whether KVM really works elsewhere cannot be tried from here.
+                     .accelerator = pool_path.empty() ? Accelerator::kAuto : Accelerator::kTcg,
+                     .pool_path = pool_path},
+                    *clock_, *threads_, *random_, *logger_);
   CHECK_MSG(made.has_value(), made ? "" : made.error().detail);
   return *std::move(made);
 }

@@ -7,7 +7,7 @@
 namespace vmonce::model {
 namespace {
 
-const VmId kVm{*ParseUuid("01890a5d-ac96-774b-bcce-b302099a8057")};
+const VmId kForwardedVm{*ParseUuid("01890a5d-ac96-774b-bcce-b302099a8057")};
 
 TEST(PortRange, ReadsFirstAndLastAndNothingElse) {
   EXPECT_EQ(ParsePortRange("20000-29999"), (PortRange{20'000, 29'999}));
@@ -21,7 +21,7 @@ TEST(PortRange, ReadsFirstAndLastAndNothingElse) {
 TEST(PortAt, VisitsEveryPortOfTheRangeOnce) {
   const PortRange range{20'000, 20'006};
   std::set<int> ports;
-  for (int turn = 0; turn < range.Size(); ++turn) ports.insert(PortAt(range, kVm, turn));
+  for (int turn = 0; turn < range.Size(); ++turn) ports.insert(PortAt(range, kForwardedVm, turn));
   EXPECT_EQ(ports.size(), 7u);
   EXPECT_EQ(*ports.begin(), 20'000);
   EXPECT_EQ(*ports.rbegin(), 20'006);
@@ -30,7 +30,7 @@ TEST(PortAt, VisitsEveryPortOfTheRangeOnce) {
 TEST(PortAt, BeginsAtDifferentPlacesForDifferentVms) {
   const PortRange range{20'000, 29'999};
   std::set<int> firsts;
-  VmId vm = kVm;
+  VmId vm = kForwardedVm;
   for (int i = 0; i < 50; ++i) {
     vm.value.bytes[14] = static_cast<std::uint8_t>(5 * i);
     firsts.insert(PortAt(range, vm, 0));

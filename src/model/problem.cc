@@ -39,7 +39,7 @@ constexpr ProblemKind kKinds[] = {
     {"method_not_allowed", 405, "This path does not serve the method", kNoRetry, kSameKey},
     {"request_timeout", 408, "The request did not arrive in time", kRetry, kSameKey},
     {"conflict", 409, "Something that is not ours stands in the way", kNoRetry, kNotThisKey},
-    {"host_port_taken", 409, "The port is in use on the host", kRetry, kSameKey},
+    {"host_port_taken", 409, "The port is in use on the host", kNoRetry, kSameKey},
     {"name_taken", 409, "Another VM has this name", kNoRetry, kSameKey},
     {"image_exists", 409, "Another image has this name", kNoRetry, kSameKey},
     {"image_in_use", 409, "Machines stand on this image", kNoRetry, kSameKey},

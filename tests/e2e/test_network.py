@@ -84,6 +84,8 @@ class Forwards(E2eTest):
     def test_a_port_of_a_strangers_program_is_left_to_it(self):
         node = self.real
         with socket.socket() as stranger:
+            # Connections of an earlier test may still be ending there.
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             stranger.bind(("127.0.0.1", self.first + 3))
             stranger.listen()
             # All ports but the stranger's: it must have been tried.

@@ -24,7 +24,7 @@ model::CreateIntent Intent(const std::string& name, std::vector<model::Forward> 
   return intent;
 }
 
-model::VmId Made(const service::Outcome& answer) {
+model::VmId MadeBy(const service::Outcome& answer) {
   EXPECT_TRUE(answer.has_value());
   return answer ? answer->vms.front().id : model::VmId{};
 }
@@ -67,7 +67,7 @@ TEST(Forward, ReservesThePortBeforeAnyEffect) {
   int reserved = 0;
   service::Outcome answer;
   world.faults().OnCall(SimulatedCall::kCreateDisk, [&] {
-    reserved = static_cast<int>(world.VmRow(Made(answer)).forwards.size());
+    reserved = static_cast<int>(world.VmRow(MadeBy(answer)).forwards.size());
   });
   answer = world.Create("key-1", Intent("web", {{.guest_port = 22}}));
   world.RunUntilQuiet();
@@ -79,7 +79,7 @@ TEST(Forward, KeepsThePortThroughACrashAroundEveryPortCall) {
   for (const CrashPoint::When when : {CrashPoint::When::kBefore, CrashPoint::When::kAfter}) {
     for (int call = 1;; ++call) {
       World world;
-      const model::VmId vm = Made(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
+      const model::VmId vm = MadeBy(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
       world.crash().Arm(call, when);
       world.RunUntilQuiet();
       EXPECT_EQ(world.VmRow(vm).state, VmState::kReady) << "call " << call;
@@ -98,7 +98,7 @@ TEST(Forward, AvoidsWhatStrangersHaveAlready) {
   for (const int port : {20'000, 20'001, 20'003}) {
     world.host().TakePort({model::Protocol::kTcp, port});
   }
-  const model::VmId vm = Made(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
+  const model::VmId vm = MadeBy(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
   world.RunUntilQuiet();
   EXPECT_EQ(world.VmRow(vm).forwards.at(0).host_port, 20'002);
   EXPECT_EQ(world.VmRow(vm).forward_moves, 0);
@@ -111,12 +111,12 @@ TEST(Forward, TakesAnotherPortWhenAStrangerTookItMeanwhile) {
   int first = 0;
   world.faults().OnCall(SimulatedCall::kDefine, [&] {
     if (first != 0) return;
-    first = world.VmRow(Made(answer)).forwards.at(0).host_port;
+    first = world.VmRow(MadeBy(answer)).forwards.at(0).host_port;
     world.host().TakePort({model::Protocol::kTcp, first});
   });
   answer = world.Create("key-1", Intent("web", {{.guest_port = 22}}));
   world.RunUntilQuiet();
-  const model::Vm vm = world.VmRow(Made(answer));
+  const model::Vm vm = world.VmRow(MadeBy(answer));
   EXPECT_NE(first, 0);
   EXPECT_EQ(vm.state, VmState::kReady);
   EXPECT_NE(vm.forwards.at(0).host_port, first);
@@ -134,13 +134,13 @@ TEST(Forward, TakesAnotherPortAlsoWhenItCrashesAroundEveryCallOfThat) {
     int first = 0;
     world.faults().OnCall(SimulatedCall::kDefine, [&] {
       if (first != 0) return;
-      first = world.VmRow(Made(answer)).forwards.at(0).host_port;
+      first = world.VmRow(MadeBy(answer)).forwards.at(0).host_port;
       world.host().TakePort({model::Protocol::kTcp, first});
     });
     answer = world.Create("key-1", Intent("web", {{.guest_port = 22}}));
     world.crash().Arm(call, CrashPoint::When::kAfter);
     world.RunUntilQuiet();
-    const model::Vm vm = world.VmRow(Made(answer));
+    const model::Vm vm = world.VmRow(MadeBy(answer));
     EXPECT_EQ(vm.state, VmState::kReady) << "call " << call;
     EXPECT_NE(vm.forwards.at(0).host_port, first) << "call " << call;
     ExpectListening(world, vm.id);
@@ -152,7 +152,7 @@ TEST(Forward, GivesUpForAPassingCauseWhenStrangersKeepTakingThePort) {
   World world({.forward_ports = {20'000, 20'099}});
   service::Outcome answer;
   world.faults().OnCall(SimulatedCall::kStart, [&] {
-    const int port = world.VmRow(Made(answer)).forwards.at(0).host_port;
+    const int port = world.VmRow(MadeBy(answer)).forwards.at(0).host_port;
     world.host().TakePort({model::Protocol::kTcp, port});
   });
   answer = world.Create("key-1", Intent("web", {{.guest_port = 22}}));
@@ -161,19 +161,19 @@ TEST(Forward, GivesUpForAPassingCauseWhenStrangersKeepTakingThePort) {
   EXPECT_EQ(failed.state, OperationState::kFailed);
   EXPECT_EQ(failed.failure->code, "host_port_taken");
   EXPECT_TRUE(failed.failure->passing);
-  EXPECT_TRUE(world.VmRow(Made(answer)).forwards.empty());
+  EXPECT_TRUE(world.VmRow(MadeBy(answer)).forwards.empty());
   EXPECT_EQ(world.Audit(), "");
   world.faults().OnCall(SimulatedCall::kStart, [] {});
   const service::Outcome again = world.Create("key-1", Intent("web", {{.guest_port = 22}}));
   ASSERT_TRUE(again.has_value());
   world.RunUntilQuiet();
-  ExpectListening(world, Made(answer));
+  ExpectListening(world, MadeBy(answer));
 }
 
 TEST(Forward, AFixedPortThatAnotherVmHasIsRefusedAndTheKeyStaysFree) {
   World world;
   const model::Forward fixed{.guest_port = 22, .host_port = 20'042};
-  const model::VmId first = Made(world.Create("key-1", Intent("web", {fixed})));
+  const model::VmId first = MadeBy(world.Create("key-1", Intent("web", {fixed})));
   world.RunUntilQuiet();
   EXPECT_EQ(world.VmRow(first).forwards.at(0).host_port, 20'042);
   const service::Outcome refused = world.Create("key-2", Intent("db", {fixed}));
@@ -183,7 +183,7 @@ TEST(Forward, AFixedPortThatAnotherVmHasIsRefusedAndTheKeyStaysFree) {
   ASSERT_TRUE(mended.has_value());
   EXPECT_FALSE(mended->is_replay);
   world.RunUntilQuiet();
-  ExpectListening(world, Made(mended));
+  ExpectListening(world, MadeBy(mended));
 }
 
 TEST(Forward, OfTwoThatAskForOnePortAtOnceOneGetsItAndTheOtherSaysWhy) {
@@ -218,15 +218,15 @@ TEST(Forward, AFixedPortThatAStrangerHasFailsForAPassingCause) {
   world.host().FreePort({model::Protocol::kTcp, 20'042});
   ASSERT_TRUE(world.Create("key-1", intent).has_value());
   world.RunUntilQuiet();
-  EXPECT_EQ(world.VmRow(Made(answer)).forwards.at(0).host_port, 20'042);
-  ExpectListening(world, Made(answer));
+  EXPECT_EQ(world.VmRow(MadeBy(answer)).forwards.at(0).host_port, 20'042);
+  ExpectListening(world, MadeBy(answer));
 }
 
 TEST(Forward, TheSamePortOfTheOtherProtocolIsAnotherPort) {
   World world;
   const model::VmId tcp =
-      Made(world.Create("key-1", Intent("a", {{.guest_port = 53, .host_port = 20'042}})));
-  const model::VmId udp = Made(world.Create(
+      MadeBy(world.Create("key-1", Intent("a", {{.guest_port = 53, .host_port = 20'042}})));
+  const model::VmId udp = MadeBy(world.Create(
       "key-2",
       Intent("b", {{.guest_port = 53, .protocol = model::Protocol::kUdp, .host_port = 20'042}})));
   world.RunUntilQuiet();
@@ -245,7 +245,7 @@ TEST(Forward, APortOutsideEveryRangeIsRefusedAtOnce) {
 TEST(Forward, IsGivenBackWhenTheVmIsDeletedAndWhenItsCreateFails) {
   World world;
   const auto intent = Intent("web", {{.guest_port = 22, .host_port = 20'042}});
-  const model::VmId vm = Made(world.Create("key-1", intent));
+  const model::VmId vm = MadeBy(world.Create("key-1", intent));
   world.RunUntilQuiet();
   EXPECT_EQ(Users(world, 20'042).size(), 1u);
   ASSERT_TRUE(world.Change(Kind::kDelete, vm).has_value());
@@ -256,7 +256,7 @@ TEST(Forward, IsGivenBackWhenTheVmIsDeletedAndWhenItsCreateFails) {
   Fault refusal;
   refusal.instead = Error{ErrorCode::kRefused, "made up"};
   world.faults().Add(SimulatedCall::kDefine, refusal);
-  const model::VmId failed = Made(world.Create("key-2", intent));
+  const model::VmId failed = MadeBy(world.Create("key-2", intent));
   world.RunUntilQuiet();
   EXPECT_EQ(world.VmRow(failed).state, VmState::kFailed);
   EXPECT_TRUE(Users(world, 20'042).empty());
@@ -265,7 +265,7 @@ TEST(Forward, IsGivenBackWhenTheVmIsDeletedAndWhenItsCreateFails) {
 
 TEST(Forward, StaysWithAVmThatIsStopped) {
   World world;
-  const model::VmId vm = Made(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
+  const model::VmId vm = MadeBy(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
   world.RunUntilQuiet();
   const auto before = world.VmRow(vm).forwards;
   ASSERT_TRUE(world.ForceStop(vm).has_value());
@@ -279,7 +279,7 @@ TEST(Forward, StaysWithAVmThatIsStopped) {
 
 TEST(Forward, AStartSaysWhichPortAStrangerHasTakenMeanwhileAndChangesNone) {
   World world;
-  const model::VmId vm = Made(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
+  const model::VmId vm = MadeBy(world.Create("key-1", Intent("web", {{.guest_port = 22}})));
   world.RunUntilQuiet();
   ASSERT_TRUE(world.ForceStop(vm).has_value());
   world.RunUntilQuiet();
@@ -305,7 +305,7 @@ TEST(Forward, WhatNoHostOffersIsRefusedAndTheKeyStaysFree) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, "network_not_offered");
   intent.network = "lan";
-  const model::VmId vm = Made(world.Create("key-1", intent));
+  const model::VmId vm = MadeBy(world.Create("key-1", intent));
   world.RunUntilQuiet();
   EXPECT_EQ(world.VmRow(vm).state, VmState::kReady);
 }
@@ -314,7 +314,7 @@ TEST(Forward, TheAddressThatTheHostTellsIsShownAndForgottenWhenTheVmStops) {
   World world({.networks = {"lan"}});
   model::CreateIntent intent = Intent("web", {});
   intent.network = "lan";
-  const model::VmId vm = Made(world.Create("key-1", intent));
+  const model::VmId vm = MadeBy(world.Create("key-1", intent));
   world.RunUntilQuiet();
   world.Reconcile();
   EXPECT_TRUE(world.VmRow(vm).addresses.empty());
