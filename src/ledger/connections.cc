@@ -101,8 +101,12 @@ Result<std::unique_ptr<Db>> Connections::TakeReader() {
   {
     MonitorLock lock(*monitor_);
     ++waiting_;
-    while (is_closing_ || out_ >= options_.readers) monitor_->Wait();
+    while (!is_broken_ && (is_closing_ || out_ >= options_.readers)) monitor_->Wait();
     --waiting_;
+    if (is_broken_) {
+      return Fail(ErrorCode::kUnavailable,
+                  "a commit failed and the file cannot be opened anew: is its disk full?");
+    }
     ++out_;
     if (!idle_.empty()) {
       auto reader = std::move(idle_.back());
@@ -128,24 +132,36 @@ void Connections::GiveBack(std::unique_ptr<Db> reader) {
 }
 
 Result<Db*> Connections::Writer() {
-  if (is_distrusted_) {
-    CloseAll();
-    auto writer = Db::Open(options_.path, OpenMode::kReadWrite);
-    if (!writer) return std::unexpected(writer.error());
-    if (Status set = SetUpWriter(**writer, options_); !set) return std::unexpected(set.error());
-    writer_ = std::move(*writer);
-    writer_->Tell(&hot_vms_);
-    if (checkpoint_thread_) sqlite3_wal_hook(writer_->Raw(), &Connections::NoteLogSize, this);
-    is_distrusted_ = false;
-    {
-      MonitorLock lock(*monitor_);
-      is_closing_ = false;
-      log_pages_ = checkpointed_pages_ = 0;
-    }
-    monitor_->NotifyAll();
-    logger_.Warning("ledger_reopened", {{"path", options_.path}});
+  if (!is_distrusted_) return writer_.get();
+  CloseAll();
+  const Status opened = OpenWriterAnew();
+  {
+    MonitorLock lock(*monitor_);
+    is_broken_ = !opened;
+    is_closing_ = !opened;
+    log_pages_ = checkpointed_pages_ = 0;
   }
+  // Those who wait are served, or told that they cannot be.
+  monitor_->NotifyAll();
+  if (!opened) return std::unexpected(opened.error());
+  is_distrusted_ = false;
+  logger_.Warning("ledger_reopened", {{"path", options_.path}});
   return writer_.get();
+}
+
+Status Connections::OpenWriterAnew() {
+  auto writer = Db::Open(options_.path, OpenMode::kReadWrite);
+  if (!writer) return std::unexpected(writer.error());
+  if (Status set = SetUpWriter(**writer, options_); !set) return set;
+  writer_ = std::move(*writer);
+  writer_->Tell(&hot_vms_);
+  if (checkpoint_thread_) sqlite3_wal_hook(writer_->Raw(), &Connections::NoteLogSize, this);
+  return {};
+}
+
+bool Connections::IsBroken() const {
+  MonitorLock lock(*monitor_);
+  return is_broken_;
 }
 
 void Connections::Distrust() {
@@ -222,7 +238,7 @@ void Connections::CheckpointOnce() {
 }
 
 void Connections::KeepLogShort() {
-  if (!checkpoint_thread_) return;
+  if (!checkpoint_thread_ || is_distrusted_) return;
   {
     MonitorLock lock(*monitor_);
     if (log_pages_ < limits::kWalPages) return;

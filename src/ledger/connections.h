@@ -39,7 +39,8 @@ class Connections {
   bool HasReaders() const { return !options_.path.empty(); }
 
   // Runs `work` on a reading connection: one consistent snapshot. Precondition: HasReaders().
-  // kUnavailable when no connection can be opened; otherwise what stuck to the connection.
+  // kUnavailable when no connection can be opened, at once when IsBroken(); otherwise what stuck to
+  // the connection.
   Status Read(const std::function<void(Db&)>& work);
 
   // What the writer has written last.
@@ -48,8 +49,12 @@ class Connections {
   // The writer, opened anew when it was distrusted.
   Result<Db*> Writer();
   // After an error at COMMIT: what the connections would show and what the file will say after a
-  // crash may differ, so all of them are closed before the next use of any.
+  // crash may differ, so all of them are closed before the next use of any. Readers wait from here
+  // on: the caller asks for the Writer() once more before it rests.
   void Distrust();
+  // After Distrust() nothing could be opened anew (the disk may still be full): only the next
+  // Writer() can change that. Thread-safe.
+  bool IsBroken() const;
   // To be called by the user of the writer between transactions.
   void KeepLogShort();
 
@@ -58,6 +63,7 @@ class Connections {
   Result<std::unique_ptr<Db>> TakeReader();
   void GiveBack(std::unique_ptr<Db> reader);
   void CloseAll();
+  Status OpenWriterAnew();
   void CheckpointUntilStopped();
   void CheckpointOnce();
   static int NoteLogSize(void* self, sqlite3* db, const char* name, int pages);
@@ -74,6 +80,7 @@ class Connections {
   int out_ GUARDED_BY(*monitor_) = 0;      // Connections in use beside the writer.
   int waiting_ GUARDED_BY(*monitor_) = 0;  // For a reader, or for all of them.
   bool is_closing_ GUARDED_BY(*monitor_) = false;
+  bool is_broken_ GUARDED_BY(*monitor_) = false;
   bool is_stopping_ GUARDED_BY(*monitor_) = false;
   int log_pages_ GUARDED_BY(*monitor_) = 0;
   int checkpointed_pages_ GUARDED_BY(*monitor_) = 0;

@@ -83,6 +83,9 @@ void GroupCommit::Commit(std::span<const MemberPointer> batch) {
     }
   }
   connections_.KeepLogShort();
+  // Whose commit is in doubt looks whether it happened, and looking waits until the connections
+  // were opened anew: here, since nobody else may ever write. Where that fails, readers are told.
+  if (!connections_.Writer()) return;
 }
 
 GroupCommit::End GroupCommit::RunTogether(Db& db, std::span<const MemberPointer> batch) {

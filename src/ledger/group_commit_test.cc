@@ -12,6 +12,47 @@
 namespace vmonce::ledger {
 namespace {
 
+// SQLite's way to the disk for as long as this lives, with a disk that can be full: then nothing is
+// written.
+class FullableDisk {
+ public:
+  FullableDisk() : real_(*sqlite3_vfs_find(nullptr)), vfs_(real_) {
+    vfs_.zName = "fullable";
+    vfs_.pAppData = this;
+    vfs_.xOpen = &Open;
+    EXPECT_EQ(sqlite3_vfs_register(&vfs_, 1), SQLITE_OK);
+  }
+  ~FullableDisk() { sqlite3_vfs_unregister(&vfs_); }
+  FullableDisk(const FullableDisk&) = delete;
+  FullableDisk& operator=(const FullableDisk&) = delete;
+
+  std::atomic<bool> is_full = false;
+
+ private:
+  // SQLite's methods take no argument of ours; one such disk lives at a time.
+  static inline FullableDisk* self = nullptr;
+
+  static int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
+    self = static_cast<FullableDisk*>(vfs->pAppData);
+    const int code = self->real_.xOpen(&self->real_, name, file, flags, out);
+    // Commits are written to the log. The database's own methods differ.
+    if (file->pMethods == nullptr || (flags & SQLITE_OPEN_WAL) == 0) return code;
+    self->real_write_ = file->pMethods->xWrite;
+    self->methods_ = *file->pMethods;
+    self->methods_.xWrite = &Write;
+    file->pMethods = &self->methods_;
+    return code;
+  }
+  static int Write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at) {
+    return self->is_full ? SQLITE_FULL : self->real_write_(file, bytes, count, at);
+  }
+
+  sqlite3_vfs real_;
+  sqlite3_vfs vfs_;
+  sqlite3_io_methods methods_{};
+  int (*real_write_)(sqlite3_file*, const void*, int, sqlite3_int64) = nullptr;
+};
+
 // A table of texts in a file that never grows beyond a few pages.
 class GroupCommitTest : public testing::Test {
  protected:
@@ -74,6 +115,14 @@ class GroupCommitTest : public testing::Test {
     return results;
   }
 
+  Status InsertAlone(const std::string& name) {
+    return commit_->Run([&](Tx& tx) -> Status {
+      Insert(tx, name);
+      return {};
+    });
+  }
+
+  FullableDisk disk_;
   TempDir dir_;
   FakeClock clock_;
   std::unique_ptr<Threads> threads_ = NewSystemThreads();
@@ -187,6 +236,20 @@ TEST_F(GroupCommitTest, AfterDoubtAtCommitAllConnectionsAreOpenedAnew) {
   }));
   EXPECT_EQ(Count("a"), 1);
   EXPECT_EQ(Count("b"), 1);
+}
+
+TEST_F(GroupCommitTest, ADiskThatIsFullAtCommitLeavesReadersAndWritersAlive) {
+  ASSERT_TRUE(InsertAlone("a"));
+  disk_.is_full = true;
+  EXPECT_EQ(InsertAlone("b").error().code, ErrorCode::kUnknown);
+  // Who asks first what became of it is a reader: nobody writes meanwhile.
+  EXPECT_EQ(Count("a"), 1);
+  EXPECT_EQ(Count("b"), 0);
+  EXPECT_FALSE(InsertAlone("c"));
+  disk_.is_full = false;
+  EXPECT_TRUE(InsertAlone("c"));
+  EXPECT_EQ(Count("b"), 0);
+  EXPECT_EQ(Count("c"), 1);
 }
 
 }  // namespace

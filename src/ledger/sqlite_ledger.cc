@@ -50,6 +50,12 @@ struct SqliteLedger::Parts {
     if (!connections->HasReaders()) {
       return Write<T>([&](Tx& tx) { return work(tx.db); });
     }
+    if (connections->IsBroken()) {
+      // A commit of nothing needs no space, and opens the file anew where that can be done again.
+      if (Status opened = commit->Run([](Tx&) -> Status { return {}; }); !opened) {
+        return Context("ledger", std::move(opened.error()));
+      }
+    }
     std::optional<T> answer;
     Status done = connections->Read([&](Db& db) { answer = work(db); });
     if (!done) return Context("ledger", std::move(done.error()));
