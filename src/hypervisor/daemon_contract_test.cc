@@ -66,10 +66,11 @@ TYPED_TEST(DaemonContract, CallsAnEffectUnknownWhenTheDaemonHangsAndTellsItsEnd)
                                                                : this->bed_->daemon().LocalUri());
   ASSERT_TRUE(uri);
   HostThreads impatient(
-      std::make_shared<LibvirtDriver>(
-          LibvirtOptions{
-              .uri = *uri, .pool = "vmonce", .scratch = this->bed_->daemon().dir().path()},
-          this->bed_->clock(), *threads, *logger),
+      std::make_shared<LibvirtDriver>(LibvirtOptions{.uri = *uri,
+                                                     .pool = "vmonce",
+                                                     .scratch = this->bed_->daemon().dir().path(),
+                                                     .events = TestEvents()},
+                                      this->bed_->clock(), *threads, *logger),
       {.host = "one", .effect_deadline = Milliseconds(700), .look_deadline = Milliseconds(700)},
       this->bed_->clock(), *threads, *logger);
   ASSERT_TRUE(impatient.Connect(TestMarker(), ports::MarkerPolicy::kRequire));

@@ -76,7 +76,8 @@ std::unique_ptr<HostThreads> LibvirtBed::NewDriverOf(const std::string& uri,
                      .uri = uri,
                      // Whether KVM really works elsewhere cannot be tried from here.
                      .accelerator = pool_path.empty() ? Accelerator::kAuto : Accelerator::kTcg,
-                     .pool_path = pool_path},
+                     .pool_path = pool_path,
+                     .events = TestEvents()},
                     *clock_, *threads_, *random_, *logger_);
   CHECK_MSG(made.has_value(), made ? "" : made.error().detail);
   return *std::move(made);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "base/temp_dir.h"
+#include "hypervisor/event_loop.h"
 #include "hypervisor/fault_plan.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/libvirt_handles.h"
@@ -20,6 +21,17 @@
 namespace vmonce::hypervisor {
 
 inline model::HostMarker TestMarker() { return {.ledger = {"0123456789ab"}, .host = {"one"}}; }
+
+// One for all drivers of the process, as in the service: a second thread at libvirt's loop may wait
+// for ever.
+inline std::shared_ptr<EventLoop> TestEvents() {
+  struct Shared {
+    const std::unique_ptr<Threads> threads = NewSystemThreads();
+    EventLoop loop{*threads};
+  };
+  static const auto shared = std::make_shared<Shared>();
+  return {shared, &shared->loop};
+}
 
 // A host that outlives its drivers.
 class Bed {
