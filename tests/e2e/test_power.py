@@ -40,6 +40,9 @@ class HostFailureTest(E2eTest):
         return pids
 
     def check_back(self, node, vms, pids):
+        # libvirt may learn of one guest's end a moment after the other's.
+        wait_for("the other is seen stopped",
+                 lambda: node.reconcile() and self.power(node, vms["never"])[1] == "stopped", 60, every=0.2)
         self.assertEqual(self.power(node, vms["runs"]), ("running", "running", None))
         self.assertEqual(self.power(node, vms["stopped"]), ("stopped", "stopped", "person"))
         self.assertEqual(self.power(node, vms["never"]), ("running", "stopped", "host"))
