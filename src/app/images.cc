@@ -7,7 +7,6 @@
 #include "app/json_text.h"
 #include "client/url.h"
 #include "model/image.h"
-#include "model/limits.h"
 
 namespace vmonce::app {
 namespace {
@@ -82,13 +81,7 @@ ExitCode AddImage(const Invocation& run, const AddFlags& flags) {
   if (!flags.cmdline.empty()) body["cmdline"] = flags.cmdline;
   if (!flags.aliases.empty())
     body["aliases"] = json::array(flags.aliases.begin(), flags.aliases.end());
-  client::ApiRequest request;
-  request.method = "POST";
-  request.path = "/v1/images";
-  request.body = json::serialize(body);
-  request.key = NewKey(run.world);
-  request.budget = run.globals.timeout.value_or(model::limits::kClientBudget);
-  const client::CallResult result = run.client.Call(request, run.world.stop);
+  const client::CallResult result = Post(run, "/v1/images", body);
   if (!result.IsSuccess()) return ReportFailure(run, "image " + name, result);
   const json::value* image = At(result.json, "image");
   if (image == nullptr) return ReportForeignAnswer(run, "image " + name);

@@ -41,6 +41,11 @@ ExitCode ReportNoAnswer(const Invocation& run, std::string_view what, const Call
   return ExitCode::kUnreachable;
 }
 
+CallResult CallToChange(const Invocation& run, client::ApiRequest request) {
+  request.budget = run.globals.timeout.value_or(limits::kClientBudget);
+  return run.client.Call(request, run.world.stop);
+}
+
 }  // namespace
 
 Instant Deadline(const Invocation& run) {
@@ -61,8 +66,16 @@ CallResult Change(const Invocation& run, std::string method, std::string path, s
   request.path = std::move(path);
   if (request.method != "DELETE") request.body = "{}";
   request.key = std::move(key);
-  request.budget = run.globals.timeout.value_or(limits::kClientBudget);
-  return run.client.Call(request, run.world.stop);
+  return CallToChange(run, std::move(request));
+}
+
+CallResult Post(const Invocation& run, std::string path, const boost::json::object& body) {
+  client::ApiRequest request;
+  request.method = "POST";
+  request.path = std::move(path);
+  request.body = boost::json::serialize(body);
+  request.key = NewKey(run.world);
+  return CallToChange(run, std::move(request));
 }
 
 Listing GetAll(const Invocation& run, std::string path, Query query) {

@@ -62,6 +62,8 @@ client::CallResult Get(const Invocation& run, std::string path, Query query = {}
 // A change under `key`, tried for a longer while.
 client::CallResult Change(const Invocation& run, std::string method, std::string path,
                           std::string key);
+// What makes something new of `body`, under a key of its own.
+client::CallResult Post(const Invocation& run, std::string path, const boost::json::object& body);
 
 // Every item of a list that comes in pages, one after the other. `failure` is set when a page could
 // not be had.

@@ -6,7 +6,6 @@
 #include "app/offline_tokens.h"
 #include "base/rfc3339.h"
 #include "client/url.h"
-#include "model/limits.h"
 #include "model/token.h"
 
 namespace vmonce::app {
@@ -60,13 +59,7 @@ ExitCode RunCreate(const Invocation& run, const TokenFlags& flags) {
     body["expires_at"] = FormatRfc3339(run.world.clock.Now() + *life);
   }
   if (flags.offline.is_offline) return CreateTokenOffline(run, flags.offline, body, &PrintSecret);
-  client::ApiRequest request;
-  request.method = "POST";
-  request.path = "/v1/tokens";
-  request.body = json::serialize(body);
-  request.key = NewKey(run.world);
-  request.budget = run.globals.timeout.value_or(model::limits::kClientBudget);
-  const client::CallResult result = run.client.Call(request, run.world.stop);
+  const client::CallResult result = Post(run, "/v1/tokens", body);
   if (!result.IsSuccess()) return ReportFailure(run, "token create", result);
   if (TextAt(result.json, "secret").empty()) {
     // A try whose answer was lost made it.

@@ -25,7 +25,7 @@ namespace vmonce::http {
 namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
 using IoError = boost::system::error_code;
-// TLS will make this a parameter of Connection; nothing else knows what kind of stream it has.
+// Plain, with TLS too: the session (tls_session.h) turns bytes into bytes beside it.
 using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
 using Timer = asio::steady_timer::rebind_executor<Executor>::other;
 template <typename T>
