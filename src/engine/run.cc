@@ -53,7 +53,16 @@ OperationRun::Next OperationRun::Advance(model::Item& item) {
   if (item.phase == model::ItemPhase::kUndoing) return Undo(item);
   if (item.look_first && saga_.look) return Look(item);
   item.look_first = false;
-  return RunStep(item);
+  return item.step == LastStep() && WaitsForCalls(item) ? Next::kStop : RunStep(item);
+}
+
+// What has ended is nobody's to watch any more: the next operation on its subject may believe that
+// no call for it is out.
+bool OperationRun::WaitsForCalls(model::Item& item) {
+  if (!saga_.is_settled || saga_.is_settled(ContextOf(item))) return false;
+  is_unsettled_ = true;
+  Wait(item, parts_.bounds.held_retry);
+  return true;
 }
 
 OperationRun::Next OperationRun::CheckMark(model::Item& item) {
@@ -319,8 +328,10 @@ OperationRun::Next OperationRun::Declined(model::Item& item, ports::AdvanceOutco
 
 void OperationRun::Release() {
   Time first = Time::max();
-  for (const model::Item& item : operation_.items) {
-    if (!model::IsEnded(item.phase)) first = std::min(first, item.not_before);
+  for (model::Item& item : operation_.items) {
+    if (model::IsEnded(item.phase)) continue;
+    first = std::min(first, item.not_before);
+    NoteCallsOut(item);
   }
   ports::Advance advance;
   SummariseInto(advance);
@@ -332,6 +343,14 @@ void OperationRun::Release() {
     parts_.logger.Warning("release_failed", {{"operation", ToString(operation_.id)},
                                              {"cause", outcome.error().detail}});
   }
+}
+
+// Until it returns, this process waits for it. Should the process end first, whoever comes next
+// must know that there was one.
+void OperationRun::NoteCallsOut(model::Item& item) {
+  seen_.reset();
+  const bool is_out = saga_.is_settled && !saga_.is_settled(ContextOf(item));
+  item.call_left_by = is_out ? parts_.replica.value : std::string();
 }
 
 void OperationRun::SummariseInto(ports::Advance& advance) {

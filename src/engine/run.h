@@ -34,6 +34,7 @@ class OperationRun {
   Next CheckMark(model::Item& item);
   Next Look(model::Item& item);
   Next RunStep(model::Item& item);
+  bool WaitsForCalls(model::Item& item);
   Next Undo(model::Item& item);
 
   Next StepDone(model::Item& item, StepResult result);
@@ -58,6 +59,7 @@ class OperationRun {
   Next Declined(model::Item& item, ports::AdvanceOutcome outcome);
   // Gives the lease back until the first waiting item may go on.
   void Release();
+  void NoteCallsOut(model::Item& item);
 
   StepResult Try(const model::Item& item, const std::function<StepResult(const StepContext&)>& call,
                  std::string_view step);

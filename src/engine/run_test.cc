@@ -257,6 +257,24 @@ TEST(Run, NeverGivesUpWhatMayNotFailAndTellsWhenItIsStuck) {
 
 // --- Back
 
+// Whoever acts on the subject next may believe that no call for it is out.
+TEST(Run, DoesNotEndWhileAnEarlierCallIsOutAndSaysWhoseItIs) {
+  ScriptedSaga script(kSteps);
+  bool is_settled = false;
+  Saga saga = script.Make();
+  saga.is_settled = [&](const StepContext&) { return is_settled; };
+  WorkerRig rig(std::move(saga));
+  const model::OperationId id = rig.Accept();
+  rig.Step();
+  EXPECT_THAT(script.calls, ElementsAre("look", "a", "b"));
+  EXPECT_EQ(rig.ledger.Row(id).state, OperationState::kVerifying);
+  EXPECT_EQ(rig.ledger.Row(id).items[0].call_left_by, rig.parts.replica.value);
+  is_settled = true;
+  rig.RunToEnd(id);
+  EXPECT_EQ(rig.ledger.Row(id).state, OperationState::kSucceeded);
+  EXPECT_THAT(script.calls, ElementsAre("look", "a", "b", "c"));
+}
+
 TEST(Undo, IsTriedUntilItIsDoneWhateverItAnswers) {
   ScriptedSaga script(kSteps);
   script.Run("b", Refused())

@@ -57,6 +57,7 @@ struct HostThreads::Pool {
   const std::unique_ptr<Monitor> monitor;
 
   std::deque<std::shared_ptr<Job>> queue GUARDED_BY(*monitor);
+  std::vector<std::shared_ptr<Job>> running GUARDED_BY(*monitor);  // Somebody waits for them.
   std::vector<std::shared_ptr<Job>> abandoned GUARDED_BY(*monitor);
   int workers GUARDED_BY(*monitor) = 0;
   int idle GUARDED_BY(*monitor) = 0;
@@ -97,6 +98,7 @@ HostThreads::Pool::End HostThreads::Pool::GiveUp(const std::shared_ptr<Job>& job
     return End::kNeverRan;
   }
   job->state = Job::State::kAbandoned;
+  std::erase(running, job);
   abandoned.push_back(job);
   // Nobody may be left to run what is queued.
   for (const std::shared_ptr<Job>& other : queue) other->bell.Ring();
@@ -114,6 +116,7 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
     auto job = pool->queue.front();
     pool->queue.pop_front();
     job->state = Job::State::kRunning;
+    pool->running.push_back(job);
     auto raw = pool->raw;
     pool->monitor->Unlock();
 
@@ -134,6 +137,7 @@ void HostThreads::Pool::Work(const std::shared_ptr<Pool>& pool) {
 }
 
 void HostThreads::Pool::Finish(Job& job) {
+  std::erase_if(running, [&](const auto& other) { return other.get() == &job; });
   if (job.state == Job::State::kAbandoned) {
     std::erase_if(abandoned, [&](const auto& other) { return other.get() == &job; });
     // When nobody has the host any more, the logger may be gone as well.
@@ -171,8 +175,10 @@ Milliseconds HostThreads::SettleTime() const { return pool_->raw->SettleTime(); 
 
 int HostThreads::CallsOut(const model::VmId& vm) const {
   MonitorLock lock(*pool_->monitor);
-  return static_cast<int>(
-      std::ranges::count_if(pool_->abandoned, [&](const auto& job) { return job->vm == vm; }));
+  const auto is_about = [&](const auto& job) { return job->vm == vm; };
+  return static_cast<int>(std::ranges::count_if(pool_->queue, is_about) +
+                          std::ranges::count_if(pool_->running, is_about) +
+                          std::ranges::count_if(pool_->abandoned, is_about));
 }
 
 template <typename Answer>

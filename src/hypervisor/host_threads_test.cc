@@ -48,7 +48,7 @@ class HostThreadsTest : public testing::Test {
  protected:
   static constexpr int kThreads = 2;
 
-  void Use(SimulatedCall stuck) {
+  void Use(SimulatedCall stuck, Milliseconds effect_deadline = Milliseconds(50)) {
     gate_ = std::make_shared<Gate>(*threads_, stuck);
     host_ = *SimulatedHost::Open({}, *clock_, *threads_);
     raw_ = std::make_shared<SimulatedDriver>(host_, gate_, SimulatedDriverOptions{}, *clock_,
@@ -57,7 +57,7 @@ class HostThreadsTest : public testing::Test {
         std::make_unique<HostThreads>(raw_,
                                       HostThreadsOptions{.host = "one",
                                                          .threads = kThreads,
-                                                         .effect_deadline = Milliseconds(50),
+                                                         .effect_deadline = effect_deadline,
                                                          .look_deadline = Milliseconds(50),
                                                          .connect_deadline = Milliseconds(5'000)},
                                       *clock_, *threads_, *logger_);
@@ -125,6 +125,20 @@ TEST_F(HostThreadsTest, CallsALateEffectUnknownAndCountsItUntilItReturns) {
   OpenAndWait();
   EXPECT_EQ(threads_of_host_->CallsOut(Vm(1)), 0);
   EXPECT_TRUE(host_->HasVolume(Seed(1).name));
+}
+
+// Whoever asked may have lost its lease: another worker must not take the machine for absent.
+TEST_F(HostThreadsTest, CountsAnEffectWhileSomebodyStillWaitsForIt) {
+  Use(SimulatedCall::kCreateSeed, Milliseconds(10'000));
+  const auto asking = threads_->Spawn(
+      "asking", [&](std::stop_token) { EXPECT_TRUE(threads_of_host_->CreateSeed(Seed(1), {})); });
+  EXPECT_TRUE(Eventually([&] { return gate_->Waiting() == 1; }));
+  EXPECT_FALSE(threads_of_host_->AnyOut());
+  EXPECT_EQ(threads_of_host_->CallsOut(Vm(1)), 1);
+  EXPECT_EQ(threads_of_host_->CallsOut(Vm(2)), 0);
+  gate_->Open();
+  asking->Join();
+  EXPECT_EQ(threads_of_host_->CallsOut(Vm(1)), 0);
 }
 
 TEST_F(HostThreadsTest, CallsALateLookUnavailable) {

@@ -19,12 +19,17 @@ using ports::Advance;
 using ports::AdvanceOutcome;
 using ports::VmChange;
 
-// A lease whose holder did not give it back may have left a call out, which may still take effect.
-void Distrust(model::Operation& operation, Milliseconds settle) {
+// Whoever did not give its lease back may have left a call out, and so has a process that said so
+// and has ended since: it may still take effect. When that process died is not known; not after
+// now.
+void Distrust(Tx& tx, const TakeRequest& request, model::Operation& operation) {
+  const bool is_taken_over = operation.lease_owner != model::kUnleased;
   for (model::Item& item : operation.items) {
-    if (IsEnded(item.phase)) continue;
+    const bool is_left_out = !item.call_left_by.empty() && item.call_left_by != request.owner.value;
+    if (IsEnded(item.phase) || !(is_taken_over || is_left_out)) continue;
     item.look_first = true;
-    item.unsettled_until = std::max(item.unsettled_until, operation.lease_until + settle);
+    item.unsettled_until = std::max(item.unsettled_until, tx.now + request.settle);
+    item.call_left_by.clear();
   }
 }
 
@@ -36,8 +41,8 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   // A lease after a wait of its own is told by what is done under it; a poll every moment would
   // drown the story.
   bool is_told = operation.state == model::OperationState::kAccepted;
+  Distrust(tx, request, operation);
   if (operation.lease_owner != model::kUnleased) {
-    Distrust(operation, request.settle);
     line.event = "taken_over";
     is_told = true;
     line.detail = fmt::format("the lease of {} ran out; ", operation.lease_owner);

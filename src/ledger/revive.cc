@@ -67,8 +67,10 @@ std::optional<ports::Declined> ReserveAgain(Tx& tx, const ReviveRequest& request
   return std::nullopt;
 }
 
-// The cursor begins anew; when the last attempt's calls have surely ended stays known.
-void BeginAgain(Tx& tx, model::OperationKind kind, Retry& retry) {
+// The cursor begins anew; when the last attempt's calls have surely ended stays known. A create has
+// its VM for itself again, as the first attempt had: a delete waits for it.
+void BeginAgain(Tx& tx, const model::Operation& operation, Retry& retry) {
+  const model::OperationKind kind = operation.kind;
   model::Item& item = *retry.item;
   item.phase = model::ItemPhase::kForward;
   item.step = 0;
@@ -76,7 +78,10 @@ void BeginAgain(Tx& tx, model::OperationKind kind, Retry& retry) {
   item.look_first = true;
   item.failure.reset();
   model::Vm& vm = retry.vm;
-  if (kind == model::OperationKind::kCreate) vm.state = model::VmState::kCreating;
+  if (kind == model::OperationKind::kCreate) {
+    vm.state = model::VmState::kCreating;
+    vm.holder = operation.id;
+  }
   if (kind == model::OperationKind::kStart || kind == model::OperationKind::kReboot) {
     vm.desired = model::Desired::kRunning;
   }
@@ -116,7 +121,7 @@ ports::AcceptOutcome Revive(Tx& tx, const ReviveRequest& request) {
   if (may_pass) retries = FindRetries(tx, operation);
   if (retries.empty()) return ports::Known{std::move(operation), FindVms(tx.db, row->vms)};
   if (auto why_not = ReserveAgain(tx, request, retries)) return std::move(*why_not);
-  for (Retry& retry : retries) BeginAgain(tx, operation.kind, retry);
+  for (Retry& retry : retries) BeginAgain(tx, operation, retry);
   MakeUnfinished(tx, operation);
   return ports::Accepted{std::move(operation), FindVms(tx.db, row->vms)};
 }

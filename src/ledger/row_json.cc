@@ -11,7 +11,7 @@ namespace json = boost::json;
 
 // Of a column's values; more is taken from the heap.
 constexpr std::size_t kColumnBytes = 4 * 1024;
-constexpr std::size_t kItemMembers = 12;
+constexpr std::size_t kItemMembers = 13;
 // Most machines have none.
 constexpr const char* kNoLabels = "{}";
 
@@ -143,6 +143,7 @@ json::object ItemObject(const model::Item& item, json::storage_ptr storage) {
   if (item.unsettled_until != Time{}) {
     object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
   }
+  AddText(object, "call_left_by", item.call_left_by);
   AddText(object, "memo", item.memo);
   if (item.failure) object.emplace("failure", FailureObject(*item.failure, storage));
   return object;
@@ -164,6 +165,7 @@ std::optional<model::Item> ReadItem(const json::value& value) {
   item.look_first = members.Bool("look_first", true);
   item.not_before = FromUnixMs(members.Int("not_before_ms", 0));
   item.unsettled_until = FromUnixMs(members.Int("unsettled_until_ms", 0));
+  item.call_left_by = members.Text("call_left_by");
   item.memo = members.Text("memo");
   if (const json::value* failure = members.Find("failure")) {
     item.failure = ReadFailure(*failure);

@@ -78,7 +78,9 @@ struct Item {
       true;           // What is out there is not known for certain: look before the next effect.
   Time not_before{};  // Backoff: nothing is tried earlier.
   Time unsettled_until{};  // A call whose process died may still take effect until then.
-  std::string memo;        // A step's own note between two tries of it; empty when a step begins.
+  // The replica that gave the lease back while a call of its own was out; empty: none was.
+  std::string call_left_by;
+  std::string memo;  // A step's own note between two tries of it; empty when a step begins.
   std::optional<Failure> failure;
 
   bool operator==(const Item&) const = default;

@@ -120,8 +120,8 @@ class Hypervisor {
 
   // How long an abandoned call may still take effect after its process died.
   virtual Milliseconds SettleTime() const = 0;
-  // Calls for this VM that were given up at their deadline and have not returned. While there are
-  // any, absence proves nothing.
+  // Effects on this VM that were asked for and have not returned, given up or still waited for (by
+  // somebody who may have lost the lease). While there are any, absence proves nothing.
   virtual int CallsOut(const model::VmId& vm) const = 0;
 
   // Looks. std::nullopt is the hypervisor's typed not-found, never an empty list or a text.

@@ -280,8 +280,8 @@ class Ledger {
 
   // --- Workers
   // Leases due, unfinished operations nobody holds (unleased, or a lease that ran out): fence + 1.
-  // Items of an operation whose lease ran out get look_first and unsettled_until = when the lease
-  // ended + `settle`.
+  // Items of an operation whose lease ran out, or that another replica gave back with a call out
+  // (call_left_by), get look_first and unsettled_until = now + `settle`.
   virtual Result<std::vector<model::Operation>> TakeDue(const model::ReplicaId& owner,
                                                         Milliseconds ttl, Milliseconds settle,
                                                         int most) = 0;

@@ -18,6 +18,9 @@ class DeleteVm {
   StepResult Verify(const StepContext& context) const;
   StepResult Publish(const StepContext& context) const;
 
+  // When a call of a process that died can no longer take effect.
+  Result<Time> SettledAt(const StepContext& context) const;
+
   const WorkflowParts& parts() const { return parts_; }
 
  private:
@@ -86,9 +89,10 @@ StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
 // Absence is a typed not-found, after every earlier call has returned and, where its process died,
 // after the settle time. A machine that is there again is deleted again.
 StepResult DeleteVm::Verify(const StepContext& context) const {
-  if (context.now < context.item.unsettled_until) {
-    return StepResult::Again(context.item.unsettled_until - context.now, {},
-                             "an earlier call may still take effect");
+  const Result<Time> settled = SettledAt(context);
+  if (!settled) return StepResult::From(settled.error());
+  if (context.now < *settled) {
+    return StepResult::Again(*settled - context.now, {}, "an earlier call may still take effect");
   }
   if (!IsSettled(parts_, context)) {
     return StepResult::Again(parts_.settings.observe_every, {}, {});
@@ -101,6 +105,21 @@ StepResult DeleteVm::Verify(const StepContext& context) const {
   });
   if (result.kind == StepResult::Kind::kUnknown) result.kind = StepResult::Kind::kRewind;
   return result;
+}
+
+// A create that was taken over from a process that died may have found its machine, and ended,
+// while a call of that process was still on its way.
+Result<Time> DeleteVm::SettledAt(const StepContext& context) const {
+  const Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return std::unexpected(vm.error());
+  const auto create = parts_.ledger.GetOperation(vm->operation);
+  if (!create) return Fail(ErrorCode::kUnavailable, "the ledger: " + create.error().detail);
+  Time settled = context.item.unsettled_until;
+  if (!create->has_value()) return settled;  // Long ago.
+  for (const model::Item& item : (*create)->items) {
+    if (item.subject == vm->id.value) settled = std::max(settled, item.unsettled_until);
+  }
+  return settled;
 }
 
 StepResult DeleteVm::Publish(const StepContext& context) const {

@@ -134,6 +134,55 @@ TEST(Delete, WaitsForTheSettleTimeAfterACrash) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// The create's worker died with a call out, the next one found its own way to the end: the call may
+// still take effect after the machine was told as ready.
+TEST(Delete, WaitsForACallThatTheCreateOfADeadProcessLeftOut) {
+  World world({.settle = Milliseconds(30'000)});
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  world.crash().Arm(6, CrashPoint::When::kBefore);
+  EXPECT_THROW(while (world.Step()){}, Crash);
+  world.Restart();
+  const Time died = world.clock().Now();
+  world.RunUntilQuiet(Milliseconds(10'000));
+  ASSERT_EQ(world.VmRow(id).state, VmState::kReady);
+  ASSERT_LT(world.clock().Now() - died, Milliseconds(30'000));
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  world.RunUntilQuiet(Milliseconds(600'000));
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_GE(*world.VmRow(id).deleted - died, Milliseconds(30'000));
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// Two operations never act on one machine together, whichever attempt it is.
+TEST(Delete, WaitsForTheSecondAttemptOfACreateToLetGo) {
+  World world;
+  Fault refused;
+  refused.instead = Error{ErrorCode::kUnavailable, "down"};
+  world.faults().Add(SimulatedCall::kStart, refused, 5);
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  world.RunUntilQuiet();
+  ASSERT_EQ(world.VmRow(id).state, VmState::kFailed);
+  int destroys = 0;
+  int destroys_during_define = -1;
+  world.faults().OnCall(SimulatedCall::kDefine, [&] {
+    if (destroys_during_define >= 0) return;
+    ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+    destroys = world.host().Effects(SimulatedCall::kDestroy);
+    while (world.Step()) {
+    }
+    destroys_during_define = world.host().Effects(SimulatedCall::kDestroy) - destroys;
+    EXPECT_EQ(world.VmRow(id).state, VmState::kDeleting);
+  });
+  ASSERT_TRUE(world.Create("key-1", "web").has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(destroys_during_define, 0);
+  EXPECT_EQ(world.OperationRow(created->operation->id).state, OperationState::kCancelled);
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_EQ(world.Audit(), "");
+}
+
 // Fences start anew with each operation, and the label is the machine's: a later operation is above
 // every take-over.
 TEST(Delete, IsNotFencedOffByATakenOverCreate) {
