@@ -6,67 +6,12 @@ import pty
 import random
 import re
 import socket
-import struct
 import subprocess
-import threading
 import time
 import unittest
 
+from lossy import LosingProxy, hang_up
 from node import BIN, E2eTest, in_parallel, spec, wait_for
-
-
-class LosingProxy:
-    """Passes connections on to a node; of the first `lose` POSTs the answer is swallowed and the connection reset."""
-
-    def __init__(self, node, lose):
-        self.node = node
-        self.lose = lose
-        self.posts = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        self.listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._pass, args=(client,), daemon=True).start()
-
-    def _pass(self, client):
-        with client, socket.create_connection(("127.0.0.1", self.node.port)) as server:
-            while True:
-                request = self._message(client)
-                if request is None:
-                    return
-                server.sendall(request)
-                answer = self._message(server)
-                if answer is None:
-                    return
-                if request.startswith(b"POST /v1/vms "):
-                    self.posts.append(re.search(rb"(?i)idempotency-key: *([^\r]*)", request).group(1))
-                    if len(self.posts) <= self.lose:
-                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                        return
-                client.sendall(answer)
-
-    @staticmethod
-    def _message(peer):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            part = peer.recv(65536)
-            if not part:
-                return None
-            data += part
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)content-length: *(\d+)", head)
-        while length and len(body) < int(length.group(1)):
-            body += peer.recv(65536)
-        return head + b"\r\n\r\n" + body
 
 
 class HangingUp(E2eTest):
@@ -74,22 +19,7 @@ class HangingUp(E2eTest):
         # Report 35: the ledger's work is detached from the connection.
         node = self.node(latency_ms=30)
 
-        def hang_up(number):
-            key, body = f"reset-{number}", spec(f"reset-{number}")
-            text = json.dumps(body).encode()
-            request = (b"POST /v1/vms HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                       b"Prefer: wait=30\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n" %
-                       (key.encode(), len(text)) + text)
-            # The first ones hang up within the request, the others at moments of the work.
-            sent = request[:len(request) * (number + 1) // 5] if number < 4 else request
-            connection = socket.create_connection(("127.0.0.1", node.port))
-            connection.sendall(sent)
-            if number >= 4:
-                time.sleep((number - 4) * 0.015)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.close()
-            return key, body, len(sent) == len(request)
-        for key, body, is_whole in [hang_up(number) for number in range(20)]:
+        for key, body, is_whole in [hang_up(node, number) for number in range(20)]:
             if is_whole:
                 # Accepted, though nobody heard it: found by the key without posting, and then replayed.
                 found = wait_for(f"{key} was accepted", lambda: node.get(
