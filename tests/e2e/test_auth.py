@@ -177,6 +177,29 @@ class Auth(E2eTest):
         answer = node.call("POST", "/v1/vms", spec("a"), "k", bearer(token))
         return answer if answer.status == 202 else None
 
+    def test_a_machine_that_was_not_recorded_is_adopted_though_the_retries_are_limited(self):
+        # Report 122.
+        node = self.node(latency_ms=150, auth={"rate": 1, "burst": 3})
+        admin = self.token(node, "ops", "admin")
+        web = self.token(node, "web", token=admin)
+        first = self.made(node, web)
+        vm, operation = first.vm["id"], first.operation["id"]
+        wait_for("the machine is there", node.domains, every=0.005)
+        node.kill()
+        node.start()
+        answers = [node.call("POST", "/v1/vms", spec("a"), "k", bearer(web)) for _ in range(5)]
+        self.assertEqual(answers[-1].status, 429, answers)
+        self.assertEqual({answer.operation["id"] for answer in answers if answer.status != 429}, {operation})
+        again = wait_for("a retry says that it is ready", lambda: self.ready(node, web), every=0.5)
+        self.assertEqual((again.vm["id"], again.operation["id"]), (vm, operation))
+        self.assertEqual(list(node.domains()), [vm])
+        self.assertEqual(node.domains()[vm][3], 1, "started once")
+
+    @staticmethod
+    def ready(node, token):
+        answer = node.call("POST", "/v1/vms", spec("a"), "k", bearer(token))
+        return answer if answer.status == 200 and answer.vm["state"] == "ready" else None
+
     def test_each_project_has_its_own_quota(self):
         node = self.node(**{"[project]": {"name": "small", "vms": 1, "keys": 2}})
         admin = self.token(node, "ops", "admin")
