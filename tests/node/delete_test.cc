@@ -143,14 +143,13 @@ TEST(Delete, WaitsForACallThatTheCreateOfADeadProcessLeftOut) {
   world.crash().Arm(6, CrashPoint::When::kBefore);
   EXPECT_THROW(while (world.Step()){}, Crash);
   world.Restart();
-  const Time died = world.clock().Now();
-  world.RunUntilQuiet(Milliseconds(10'000));
+  world.RunUntilQuiet(Milliseconds(20'000));
   ASSERT_EQ(world.VmRow(id).state, VmState::kReady);
-  ASSERT_LT(world.clock().Now() - died, Milliseconds(30'000));
+  const Time taken_over = world.clock().Now();
   ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
   world.RunUntilQuiet(Milliseconds(600'000));
   EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
-  EXPECT_GE(*world.VmRow(id).deleted - died, Milliseconds(30'000));
+  EXPECT_GE(*world.VmRow(id).deleted - taken_over, Milliseconds(30'000));
   EXPECT_EQ(world.Audit(), "");
 }
 
