@@ -5,7 +5,7 @@ import time
 import unittest
 
 import oracle
-from node import E2eTest, Node, needs_guest, spec
+from node import STEPS, E2eTest, Node, needs_guest, spec
 
 KILLS_OF_A_PAIR = 5
 PAIRS = 10
@@ -24,7 +24,7 @@ class Kills(E2eTest):
         self.addCleanup(node.close)
         node.host |= {"cpus": 32, "memory_mib": 4096}
         node.start()
-        wanted, hits, kills = {}, 0, 0
+        wanted, hits, kills, steps = {}, 0, 0, set()
         for pair in range(PAIRS):
             bodies = {f"pair-{pair}-{n}": spec(f"pair-{pair}-{n}", disk_gib=1, memory_mib=64) for n in range(2)}
             first = {key: self.expect(node.create(key, body), 202) for key, body in bodies.items()}
@@ -33,7 +33,10 @@ class Kills(E2eTest):
                 time.sleep(offset)
                 node.kill()
                 kills += 1
-                hits += node.query("SELECT count(*) FROM operations WHERE finished_ms IS NULL")[0][0] > 0
+                met = node.query("SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations "
+                                 "WHERE finished_ms IS NULL")
+                hits += bool(met)
+                steps.update(STEPS[step] for step, in met)
                 node.start()
             print(f"pair {pair}: killed after " + ", ".join(f"{offset:.2f}" for offset in offsets) + " s", flush=True)
             for key, body in bodies.items():
@@ -50,9 +53,10 @@ class Kills(E2eTest):
                     self.expect(node.delete(vm), 200)
                 wanted = {}
                 oracle.check_all(self, node, wanted)
-        print(f"{hits} of {kills} kills met work that was under way", flush=True)
+        print(f"{hits} of {kills} kills met work that was under way, at {', '.join(sorted(steps))}", flush=True)
         self.assertEqual(kills, PAIRS * KILLS_OF_A_PAIR)
         self.assertGreaterEqual(hits, kills // 3, "the kills came too late to test anything")
+        self.assertGreater(len(steps), 1, "the kills all met the same step")
         oracle.check_all(self, node, wanted)
 
 
