@@ -116,7 +116,7 @@ std::optional<ExitCode> WhyNotThese(const Invocation& run, const RebuildFlags& f
 }
 
 json::array TextArray(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
+  return json::array(texts.begin(), texts.end());
 }
 
 json::object ReportJson(const workflows::RebuildReport& report, const RebuildFlags& flags,
