@@ -1,6 +1,6 @@
 # The short way in; every target is one script. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build deb test check bench bench-memory format clang-tidy clean clean-run
+.PHONY: help run build deb test check bench bench-memory format clang-tidy fuzz clean clean-run
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -46,6 +46,11 @@ format: ## let clang-format rewrite the sources
 clang-tidy: ## run clang-tidy on the files that differ from main (minutes)
 	@packaging/setup test
 	@tools/clang_tidy
+
+fuzz: ## fuzz the parsers (make fuzz TARGET=json MINUTES=30; without a target all, two at a time)
+	@packaging/setup test
+	@tests/sanitize asan build vmonce_fuzz
+	@tests/fuzz/run $$(( $(or $(MINUTES),1) * 60 )) $(TARGET)
 
 clean: ## remove what was built; machines of `make run` and their state stay in .run/
 	@rm -rf build build-*

@@ -46,6 +46,15 @@ TEST_F(ConfigMistakesTest, AnUnknownKeyNamesItsNeighbour) {
               ElementsAre("v.toml:2:1: unknown key \"colour\" in [log]; known are level"));
 }
 
+// The library's own assertion ended the program here.
+TEST_F(ConfigMistakesTest, ATableWithoutANameIsAMistakeLikeAnyOther) {
+  for (const std::string line : {"[.x]", "[=]", "[[.x]]"}) {
+    EXPECT_THAT(Mistakes("\n" + line + "\n"),
+                ElementsAre(AllOf(HasSubstr("v.toml:2:"), HasSubstr("expected bare key"))))
+        << line;
+  }
+}
+
 TEST_F(ConfigMistakesTest, SectionsAreKnownAndWrittenAsTheyShould) {
   EXPECT_THAT(Mistakes("[sever]\n"), ElementsAre(HasSubstr("did you mean \"server\"?")));
   EXPECT_THAT(Mistakes("listen = \"127.0.0.1:1\"\n"),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -48,8 +49,7 @@ class RawClient final {
   // False when the server does not take them any more.
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
-      pollfd ready{fd_, POLLOUT, 0};
-      if (::poll(&ready, 1, kPatienceMs) != 1) return false;
+      if (!IsReady(POLLOUT, kPatienceMs)) return false;
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -93,10 +93,7 @@ class RawClient final {
     return !ReadMore(patience_ms) && !is_open_;
   }
   // Whether nothing comes for so long.
-  bool IsSilent(int for_ms) {
-    pollfd ready{fd_, POLLIN, 0};
-    return held_.empty() && ::poll(&ready, 1, for_ms) == 0;
-  }
+  bool IsSilent(int for_ms) { return held_.empty() && !IsReady(POLLIN, for_ms); }
 
   Response Ask(std::string_view method, std::string_view path, std::string_view body = "") {
     std::string bytes(method);
@@ -108,9 +105,18 @@ class RawClient final {
   }
 
  private:
+  // A signal, as of a fuzzer's timer, begins the wait anew.
+  bool IsReady(short events, int patience_ms) {
+    pollfd ready{fd_, events, 0};
+    int count = 0;
+    do {
+      count = ::poll(&ready, 1, patience_ms);
+    } while (count < 0 && errno == EINTR);
+    return count == 1;
+  }
+
   bool ReadMore(int patience_ms) {
-    pollfd ready{fd_, POLLIN, 0};
-    if (::poll(&ready, 1, patience_ms) != 1) return false;
+    if (!IsReady(POLLIN, patience_ms)) return false;
     char buffer[16384];
     const ssize_t count = ::recv(fd_, buffer, sizeof buffer, 0);
     if (count <= 0) is_open_ = false;

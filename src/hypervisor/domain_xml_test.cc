@@ -276,6 +276,25 @@ TEST(DomainXml, IgnoresALabelThatStandsElsewhere) {
   EXPECT_EQ(parsed->label, std::nullopt);
 }
 
+TEST(XmlText, TakesWhatXmlCanCarryAndItsParserReads) {
+  for (const std::string text :
+       {"", "a\t\r\nb", "\x7f", "\u00e4\u20ac\ue000\ufffd", "\U00010000\U0010ffff"}) {
+    EXPECT_TRUE(FitsInXml(text)) << text;
+    EXPECT_NE(ParseXml("<a>" + EscapeXml(text) + "</a>"), nullptr) << text;
+  }
+}
+
+TEST(XmlText, RefusesWhatTheParserWouldRefuse) {
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view text :
+       {"a\0b"sv, "\x1f"sv, "\x80"sv, "\xc3"sv, "\xc3("sv, "\xc0\x80"sv, "\xe0\x94\x9a"sv,
+        "\xed\xa0\x80"sv, "\xef\xbf\xbe"sv, "\xef\xbf\xbf"sv, "\xf0\x80\x80\x80"sv,
+        "\xf4\x90\x80\x80"sv, "\xf8\x88\x80\x80\x80"sv}) {
+    EXPECT_FALSE(FitsInXml(text)) << testing::PrintToString(text);
+    EXPECT_EQ(ParseXml("<a>" + std::string(text) + "</a>"), nullptr);
+  }
+}
+
 TEST(DomainXml, ReadsNothingFromWhatIsNoDomain) {
   for (const char* text :
        {"", "<domain", "<domain/>", "<network><name>n</name></network>",

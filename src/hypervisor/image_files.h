@@ -44,7 +44,7 @@ class FileImageStore final : public ports::ImageStore {
   // Taken, so that no other call has it. kUnavailable: another call has it, or there is no room.
   Result<UploadPointer> Take(const ports::ImagePart& part);
   void GiveBack(const UploadPointer& upload, bool is_over);
-  Result<UploadPointer> Begin(const ports::ImagePart& part);
+  Result<UploadPointer> Begin(const ports::ImagePart& part) REQUIRES(*monitor_);
   Status Append(Upload& upload, std::string_view bytes);
   Status Publish(Upload& upload);
   Result<std::string> HeaderOf(const Digest& digest);

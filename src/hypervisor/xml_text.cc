@@ -2,6 +2,7 @@
 
 #include <libxml/parser.h>
 
+#include <bit>
 #include <limits>
 
 namespace vmonce::hypervisor {
@@ -12,6 +13,31 @@ struct FreeXmlText {
 };
 using XmlString = std::unique_ptr<xmlChar, FreeXmlText>;
 
+// XML 1.0, section 2.2.
+bool IsXmlCharacter(char32_t c) {
+  return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c <= 0xd7ff) ||
+         (c >= 0xe000 && c <= 0xfffd) || (c >= 0x10000 && c <= 0x10ffff);
+}
+
+// Takes the first code point off the front; nothing when that is not UTF-8 in its shortest form
+// (RFC 3629 section 3). Precondition: the text is not empty.
+std::optional<char32_t> TakeCodePoint(std::string_view& text) {
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // That needs so many bytes.
+  const auto first = static_cast<unsigned char>(text.front());
+  const int ones = std::countl_one(first);
+  const std::size_t length = ones == 0 ? 1 : static_cast<std::size_t>(ones);
+  if (ones == 1 || length > 4 || length > text.size()) return std::nullopt;
+  char32_t c = ones == 0 ? first : first & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0U) != 0x80) return std::nullopt;
+    c = c << 6U | (byte & 0x3fU);
+  }
+  text.remove_prefix(length);
+  if (c < kLeast[length]) return std::nullopt;
+  return c;
+}
+
 std::optional<std::string> Copy(const XmlString& text) {
   if (text == nullptr) return std::nullopt;
   return std::string(reinterpret_cast<const char*>(text.get()));
@@ -19,13 +45,14 @@ std::optional<std::string> Copy(const XmlString& text) {
 
 }  // namespace
 
+// libxml2's own xmlCheckUTF8 lets overlong forms, surrogates and U+FFFF pass, which its parser
+// refuses.
 bool FitsInXml(std::string_view text) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') return false;
+  while (!text.empty()) {
+    const std::optional<char32_t> c = TakeCodePoint(text);
+    if (!c || !IsXmlCharacter(*c)) return false;
   }
-  const std::string terminated(text);
-  return xmlCheckUTF8(reinterpret_cast<const xmlChar*>(terminated.c_str())) != 0;
+  return true;
 }
 
 std::string EscapeXml(std::string_view text) {

@@ -39,7 +39,11 @@ class Members {
     is_good_ &= number != nullptr;
     return number == nullptr ? absent : *number;
   }
-  int SmallInt(std::string_view name, int absent) { return static_cast<int>(Int(name, absent)); }
+  int SmallInt(std::string_view name, int absent) {
+    const std::int64_t number = Int(name, absent);
+    is_good_ &= std::in_range<int>(number);
+    return std::in_range<int>(number) ? static_cast<int>(number) : absent;
+  }
   bool Bool(std::string_view name, bool absent) {
     const json::value* value = Find(name);
     if (value == nullptr) return absent;
