@@ -85,6 +85,12 @@ void VmService::Create(CreateRequest request, Done done) {
 std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent,
                                                 const std::optional<model::Image>& image) const {
   if (!image) return ImageNotFound(intent.image);
+  if (std::optional<std::string> changed = parts_.images.ProblemOf(*image)) {
+    model::Problem problem;
+    problem.code = "image_changed";
+    problem.detail = *std::move(changed) + " Nothing happened.";
+    return problem;
+  }
   if (!parts_.not_offered) return std::nullopt;
   const auto why = parts_.not_offered(SpecOf(intent, *image));
   if (!why) return std::nullopt;

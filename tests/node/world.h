@@ -105,6 +105,8 @@ struct WorldOptions {
   std::vector<std::string> networks;
   // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
   Milliseconds record_within{0};
+  // What stands at a path of the configuration; empty: nothing does.
+  workflows::ImageWatch::Look look_at_file = [](const std::string&) { return std::nullopt; };
 };
 
 class World {
@@ -133,6 +135,8 @@ class World {
   void Restart();
   Status TryRestart();
   workflows::LedgerAge Age() const;
+  // As the service does by period.
+  void LookAtImageFiles();
 
   workflows::ReconcileReport Reconcile();
   workflows::ReconcileReport Reconcile(const std::string& host);
