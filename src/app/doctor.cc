@@ -105,6 +105,14 @@ std::vector<Finding> CheckHosts(const DoctorFacts& facts) {
 }
 
 std::vector<Finding> CheckImage(const DoctorFacts& facts) {
+  std::vector<Finding> findings;
+  for (const ServerFacts::Image& image : facts.server.images_with_problems) {
+    findings.push_back({"image", FindingResult::kFail,
+                        fmt::format("no VM can be made of image {} now", image.name), image.problem,
+                        "cp -p BACKUP FILE; or vmonce image add NEW-FILE, and delete the VMs whose "
+                        "disks are damaged"});
+  }
+  if (!findings.empty()) return findings;
   if (facts.server.images.value_or(0) > 0) {
     return {{"image", FindingResult::kOk,
              fmt::format("the service offers {} image{}", *facts.server.images,
@@ -116,15 +124,16 @@ std::vector<Finding> CheckImage(const DoctorFacts& facts) {
              fmt::format("image {} is there", facts.images.front().name), "", ""}};
   }
   if (facts.is_config_denied && !facts.server.images) return {};
-  return {
-      {"image", FindingResult::kFail, "there is no image to make VMs from",
-       facts.images.empty() ? "the configuration names none"
-                            : "the service was started with another configuration",
-       facts.images.empty()
-           ? fmt::format("add to {}: [[image]] name = \"debian\", kind = \"disk\", disk = "
-                         "\"/PATH/debian-12-genericcloud-amd64.qcow2\", disk_format = \"qcow2\"",
-                         facts.config_path.empty() ? kDefaultConfigPath : facts.config_path)
-           : "start the service again"}};
+  return {{"image", FindingResult::kFail, "there is no image to make VMs from",
+           facts.images.empty() ? "the configuration names none"
+                                : "the service was started with another configuration",
+           facts.images.empty()
+               ? fmt::format(
+                     "vmonce image add debian-12-genericcloud-amd64.qcow2 --alias debian; or add "
+                     "to {}: [[image]] name = \"debian\", kind = \"disk\", disk = "
+                     "\"/PATH/debian-12-genericcloud-amd64.qcow2\", disk_format = \"qcow2\"",
+                     facts.config_path.empty() ? kDefaultConfigPath : facts.config_path)
+               : "start the service again"}};
 }
 
 std::vector<Finding> CheckPublicKey(const DoctorFacts& facts) {

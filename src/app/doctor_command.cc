@@ -49,7 +49,14 @@ std::optional<Time> ReadHttpDate(std::string_view text) {
 
 void ReadLists(const Invocation& run, ServerFacts& server) {
   const CallResult images = Ask(run, "/v1/images");
-  if (images.IsSuccess()) server.images = ListAt(images.json, "items").size();
+  if (images.IsSuccess()) {
+    server.images = ListAt(images.json, "items").size();
+    for (const value& image : ListAt(images.json, "items")) {
+      std::string problem = TextAt(image, "problem");
+      if (problem.empty()) continue;
+      server.images_with_problems.push_back({TextAt(image, "name"), std::move(problem)});
+    }
+  }
   const CallResult hosts = Ask(run, "/v1/hosts");
   if (!hosts.IsSuccess()) return;
   for (const value& host : ListAt(hosts.json, "items")) {

@@ -96,6 +96,11 @@ struct ServerFacts {
   std::string detail;
   std::optional<std::chrono::seconds> ahead;  // How far its clock is before ours.
   std::optional<std::size_t> images;          // How many it offers.
+  struct Image {
+    std::string name;
+    std::string problem;
+  };
+  std::vector<Image> images_with_problems;
   struct Host {
     std::string id;
     bool is_reachable = false;

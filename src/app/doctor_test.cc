@@ -144,7 +144,16 @@ std::vector<Ill> ServiceIlls() {
          f.images.clear();
          f.server.images = 0;
        },
+       "names none", "vmonce image add"},
+      {"image", kFail,
+       [](DoctorFacts& f) {
+         f.images.clear();
+         f.server.images = 0;
+       },
        "names none", "[[image]]"},
+      {"image", kFail,
+       [](DoctorFacts& f) { f.server.images_with_problems = {{"tiny", "The file changed."}}; },
+       "The file changed.", "vmonce image add"},
       {"image", kFail, [](DoctorFacts& f) { f.server.images = 0; }, "another configuration",
        "start the service again"},
       {"public_key", kWarn, [](DoctorFacts& f) { f.public_keys.clear(); }, "console",

@@ -148,6 +148,8 @@ std::string RepairOf(std::string_view code) {
        "request unchanged"},
       {"idempotency_key_expired", "its VM is gone; for a new VM choose a new key"},
       {"image_not_found", "`vmonce images` lists what there is"},
+      {"image_changed",
+       "let its operator put the old file back, or choose another of `vmonce images`"},
       {"image_exists", "choose another --name; `vmonce images` lists what there is"},
       {"image_in_use", "delete its VMs first; `vmonce list` shows which VM has which image"},
       {"image_invalid", "use a raw or qcow2 disk that needs no other file; see docs/images.md"},

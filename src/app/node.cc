@@ -11,6 +11,7 @@
 #include "app/node_hosts.h"
 #include "app/observers.h"
 #include "app/service_metrics.h"
+#include "base/file_identity.h"
 #include "base/rfc3339.h"
 #include "base/seal.h"
 #include "engine/periodic.h"
@@ -40,12 +41,6 @@ namespace limits = model::limits;
 
 model::ReplicaId NewReplicaId(Random& random) { return {fmt::format("r-{:016x}", random.Next())}; }
 
-std::optional<http::TlsFiles> TlsFilesOf(const ServerConfig& server) {
-  if (!server.HasTls()) return std::nullopt;
-  return http::TlsFiles{server.tls_cert, server.tls_key, server.client_ca,
-                        server.is_client_cert_required};
-}
-
 // A process that may open few files serves few connections, and keeps some files for the ledger,
 // libvirt and guests: running out of them there would be worse than a 503.
 std::size_t ConnectionsThatFit() {
@@ -74,6 +69,12 @@ Milliseconds StrayAge(const LimitsConfig& limits, const workflows::Fleet& fleet)
 }
 
 }  // namespace
+
+std::optional<http::TlsFiles> TlsFilesOf(const ServerConfig& server) {
+  if (!server.HasTls()) return std::nullopt;
+  return http::TlsFiles{server.tls_cert, server.tls_key, server.client_ca,
+                        server.is_client_cert_required};
+}
 
 namespace {
 
@@ -110,6 +111,7 @@ struct Node::Parts {
   void Wire();
   void WirePeriodic();
   void WireServer();
+  void LookAtImageFiles();
   // Why nothing may be accepted now, if so.
   std::optional<model::Problem> Closed() const;
   std::optional<model::Problem> CreatesClosed() const;
@@ -129,6 +131,7 @@ struct Node::Parts {
   service::Tokens tokens;
   std::vector<hypervisor::HostThreads*> host_doors;
   workflows::Fleet fleet;
+  workflows::ImageWatch image_watch;
   workflows::WorkflowParts workflow_parts;
   engine::SagaTable sagas;
   engine::LeaseKeeper leases;
@@ -150,6 +153,7 @@ struct Node::Parts {
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
   std::unique_ptr<engine::Periodic> image_sweeper;
+  std::unique_ptr<engine::Periodic> image_watcher;
   std::unique_ptr<engine::Periodic> measuring;
   std::unique_ptr<engine::Periodic> token_refresh;
   std::unique_ptr<http::Server> server;
@@ -169,9 +173,11 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
       authenticator(*ledger, d.clock, d.threads, c.AreTokensAlwaysRequired()),
       tokens(*ledger, authenticator, d.clock, d.random, d.logger),
       fleet(*ledger, d.threads, d.logger),
-      workflow_parts{*ledger,  fleet,
-                     sealer,   d.clock,
-                     d.random, {c.limits.stop_grace, limits::kObserveEvery, limits::kAskAgain}},
+      image_watch(*ledger, &IdentityOf, d.threads, d.logger, c.images),
+      workflow_parts{*ledger,      fleet,
+                     sealer,       d.clock,
+                     d.random,     {c.limits.stop_grace, limits::kObserveEvery, limits::kAskAgain},
+                     &image_watch, ledger.get()},
       sagas(workflows::AllSagas(workflow_parts)),
       leases(*ledger, d.clock, d.threads, d.logger,
              {c.limits.lease_ttl, c.limits.LeaseRenewEvery()}),
@@ -244,6 +250,9 @@ void Node::Parts::WirePeriodic() {
         if (fleet.HasComparedAll()) image_store.Sweep();
       },
       doors.clock, doors.threads);
+  image_watcher = std::make_unique<engine::Periodic>(
+      "image-watch", config.limits.reconcile_every, [this] { LookAtImageFiles(); }, doors.clock,
+      doors.threads);
   // The io thread asks for it with every create, and may not wait for the ledger.
   measuring = std::make_unique<engine::Periodic>(
       "capacity", limits::kCapacityAge,
@@ -260,6 +269,13 @@ void Node::Parts::WirePeriodic() {
         doors.logger.Warning("tokens_not_read", {{"cause", refreshed.error().detail}});
       },
       doors.clock, doors.threads);
+}
+
+void Node::Parts::LookAtImageFiles() {
+  image_watch.Check();
+  std::map<std::string, std::int64_t> changed = image_watch.Changed();
+  meters->service.images_changed.Set(static_cast<double>(changed.size()));
+  images.SetChanged(std::move(changed));
 }
 
 void Node::Parts::WireServer() {
@@ -367,6 +383,7 @@ void Node::Parts::StartThreads() {
   sweeper->Start();
   duplicates->Start();
   image_sweeper->Start();
+  image_watcher->Start();
   measuring->Start();
   token_refresh->Start();
 }
@@ -383,6 +400,7 @@ void Node::Parts::StopWork() {
   reconciler->Stop();
   sweeper->Stop();
   image_sweeper->Stop();
+  image_watcher->Stop();
   token_refresh->Stop();
   workers->Stop();
   if (renewing) renewing->RequestStop();
@@ -446,6 +464,7 @@ Status Node::Start() {
   if (const Status read = parts_->authenticator.Refresh(); !read) {
     return Context("tokens", read.error());
   }
+  parts_->LookAtImageFiles();
   if (const Status listening = parts_->server->Start(); !listening) {
     Error error = listening.error();
     error.detail += "; stop what uses it, or choose another with [server] listen";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/config.h"
@@ -11,6 +12,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/threads.h"
+#include "http/tls_context.h"
 
 namespace vmonce::app {
 
@@ -21,6 +23,9 @@ struct NodeDoors {
   Threads& threads;
   Logger& logger;
 };
+
+// Absent: the service speaks no TLS.
+std::optional<http::TlsFiles> TlsFilesOf(const ServerConfig& server);
 
 // Open, Start, Stop and the destructor belong to one thread.
 class Node {

@@ -45,7 +45,7 @@ sigset_t BlockSignals() {
 
 int Check(const Config& config) {
   bool is_ok = true;
-  for (const CheckLine& line : CheckStart(config)) {
+  for (const CheckLine& line : CheckStart(config, NewSystemClock()->Now())) {
     std::printf("%-5s  %s\n", line.is_ok ? "ok" : "fault", line.text.c_str());
     is_ok = is_ok && line.is_ok;
   }

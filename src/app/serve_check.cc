@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "app/node.h"
 #include "base/file.h"
+#include "base/rfc3339.h"
 #include "base/seal.h"
 #include "ledger/inspect.h"
 
@@ -72,12 +74,20 @@ CheckLine CheckLedger(const std::string& path) {
   return {.text = fmt::format("ledger {}: schema {}", path, file->schema)};
 }
 
+CheckLine CheckTls(const http::TlsFiles& files, Time now) {
+  const auto loaded = http::TlsContext::Load(files, now);
+  if (!loaded) return Fault("TLS: " + loaded.error().detail);
+  return {.text = fmt::format("TLS certificate {}: valid until {}", files.certificate,
+                              FormatRfc3339((*loaded)->expires()))};
+}
+
 }  // namespace
 
-std::vector<CheckLine> CheckStart(const Config& config) {
+std::vector<CheckLine> CheckStart(const Config& config, Time now) {
   std::vector<CheckLine> lines = {{.text = fmt::format("configuration: {} hosts, {} images",
-                                                       config.hosts.size(), config.images.size())},
-                                  CheckStateDirectory(config.state.dir)};
+                                                       config.hosts.size(), config.images.size())}};
+  if (const auto files = TlsFilesOf(config.server)) lines.push_back(CheckTls(*files, now));
+  lines.push_back(CheckStateDirectory(config.state.dir));
   if (!lines.back().is_ok) return lines;
   lines.push_back(CheckKeyFile(config.state.KeyPath()));
   lines.push_back(CheckLedger(config.state.LedgerPath()));

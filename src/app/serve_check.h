@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "base/clock.h"
 
 namespace vmonce::app {
 
@@ -16,8 +17,9 @@ struct CheckLine {
   bool operator==(const CheckLine&) const = default;
 };
 
-// The state directory, the key file and the ledger in it. The configuration itself, its images'
-// files among it, was checked when it was read; hosts are not asked (`vmonce doctor` does).
-std::vector<CheckLine> CheckStart(const Config& config);
+// The TLS files, valid at `now`; the state directory, the key file and the ledger in it. The
+// configuration itself, its images' files among it, was checked when it was read; hosts are not
+// asked (`vmonce doctor` does).
+std::vector<CheckLine> CheckStart(const Config& config, Time now);
 
 }  // namespace vmonce::app

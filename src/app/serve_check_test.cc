@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "base/temp_dir.h"
+#include "http/test_authority.h"
 #include "ledger/sqlite_ledger.h"
 
 namespace vmonce::app {
@@ -37,11 +38,33 @@ class ServeCheckTest : public testing::Test {
 
   TempDir dir_;
   Config config_;
+  const std::unique_ptr<Clock> clock_ = NewSystemClock();
 };
 
+TEST_F(ServeCheckTest, TellsWhetherTheTlsFilesBelongTogetherAndAreValid) {
+  http::TestAuthority authority;
+  const http::Issued own = authority.Issue();
+  const http::Issued other = authority.Issue();
+  const auto write = [&](const char* name, const std::string& pem) {
+    std::ofstream(dir_.File(name)) << pem;
+    chmod(dir_.File(name).c_str(), 0600);
+    return dir_.File(name);
+  };
+  config_.server.tls_cert = write("server.pem", own.certificate);
+  config_.server.tls_key = write("server.key", own.key);
+  EXPECT_THAT(CheckStart(config_, clock_->Now())[1], Ok("server.pem: valid until "));
+  const auto much_later = clock_->Now() + std::chrono::hours(24 * 400);
+  EXPECT_THAT(CheckStart(config_, much_later)[1], Bad("expired"));
+  config_.server.tls_key = write("other.key", other.key);
+  EXPECT_THAT(CheckStart(config_, clock_->Now())[1], Bad("other.key"));
+  config_.server.tls_cert = dir_.File("nowhere.pem");
+  EXPECT_THAT(CheckStart(config_, clock_->Now())[1], Bad("nowhere.pem"));
+}
+
 TEST_F(ServeCheckTest, SaysWhatAFirstStartWouldMakeAndMakesNothing) {
-  EXPECT_THAT(CheckStart(config_), ElementsAre(Ok("1 hosts, 0 images"), Ok("will be made"),
-                                               Ok("key file"), Ok("ledger")));
+  EXPECT_THAT(
+      CheckStart(config_, clock_->Now()),
+      ElementsAre(Ok("1 hosts, 0 images"), Ok("will be made"), Ok("key file"), Ok("ledger")));
   EXPECT_FALSE(std::filesystem::exists(config_.state.dir));
 }
 
@@ -55,7 +78,7 @@ TEST_F(ServeCheckTest, ReadsALedgerThatAnotherProcessServes) {
   options.path = config_.state.LedgerPath();
   const auto serving = ledger::SqliteLedger::Open(options, *clock, *random, *threads, *logger);
   ASSERT_TRUE(serving) << serving.error().detail;
-  const auto lines = CheckStart(config_);
+  const auto lines = CheckStart(config_, clock_->Now());
   EXPECT_THAT(lines, Each(Field(&CheckLine::is_ok, true)));
   EXPECT_THAT(lines.back(), Ok("ledger.db: schema "));
 }
@@ -63,19 +86,20 @@ TEST_F(ServeCheckTest, ReadsALedgerThatAnotherProcessServes) {
 TEST_F(ServeCheckTest, RefusesAFileThatIsNoLedger) {
   std::filesystem::create_directory(config_.state.dir);
   std::ofstream(config_.state.LedgerPath()) << "something else, and long enough to be read at all";
-  EXPECT_THAT(CheckStart(config_).back(), Bad("cannot be read as a ledger"));
+  EXPECT_THAT(CheckStart(config_, clock_->Now()).back(), Bad("cannot be read as a ledger"));
 }
 
 TEST_F(ServeCheckTest, RefusesAKeyFileThatOthersCanRead) {
   std::filesystem::create_directory(config_.state.dir);
   std::ofstream(config_.state.KeyPath()) << std::string(32, 'k');
   chmod(config_.state.KeyPath().c_str(), 0644);
-  EXPECT_THAT(CheckStart(config_)[2], Bad("chmod 600"));
+  EXPECT_THAT(CheckStart(config_, clock_->Now())[2], Bad("chmod 600"));
 }
 
 TEST_F(ServeCheckTest, RefusesAStateDirectoryThatIsAFile) {
   std::ofstream(config_.state.dir) << "x";
-  EXPECT_THAT(CheckStart(config_), ElementsAre(Ok("configuration"), Bad("is no directory")));
+  EXPECT_THAT(CheckStart(config_, clock_->Now()),
+              ElementsAre(Ok("configuration"), Bad("is no directory")));
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ ServiceMetrics::ServiceMetrics(Metrics& metrics)
                                              "Age of the oldest unfinished operation.", {})),
       outbox_oldest_pending_age(metrics.NewGauge("vmonce_outbox_oldest_pending_age_seconds",
                                                  "Age of the oldest unpublished event.", {})),
+      images_changed(metrics.NewGauge(
+          "vmonce_images_changed",
+          "Image files of the configuration that changed under disks made over them; must be 0.",
+          {})),
       reconcile_last_success(
           metrics.NewGauge("vmonce_reconcile_last_success_timestamp_seconds",
                            "When the last sweep of all hosts succeeded, in Unix time.", {})),

@@ -24,9 +24,11 @@ class ServiceMetrics {
   Gauge& operations_stuck;  // That a person should look at; the service goes on trying.
   Gauge& oldest_unfinished_age;
   Gauge& outbox_oldest_pending_age;
+  Gauge& images_changed;  // Files of the configuration that changed under VMs' disks; must be 0.
   Gauge& reconcile_last_success;  // Unix time in seconds; 0 before the first.
 
-  // `outcome`: created, replayed, joined, mismatch, expired, refused, unavailable.
+  // `outcome`: created, replayed, joined, new_attempt, cancelled; mismatch, expired, refused,
+  // failed, failed_for_good; unavailable, ledger_unavailable, overloaded.
   Counter& IdempotencyRequests(std::string_view outcome) const;
   // Of operations that ended. `outcome` is the state in which they did.
   Counter& Operations(std::string_view kind, std::string_view outcome) const;

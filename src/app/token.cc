@@ -122,8 +122,8 @@ void AddToken(CLI::App& app, ClientCommand& chosen) {
   };
   auto* create = add("create", "Make a token; its secret goes to stdout, once", &RunCreate);
   create->add_option("--project", flags->project, "The project it belongs to")->required();
-  create->add_option("--role", flags->role, "viewer, member (default) or admin")
-      ->check(CLI::IsMember({"viewer", "member", "admin"}));
+  create->add_option("--role", flags->role, "metrics, viewer, member (default) or admin")
+      ->check(CLI::IsMember({"metrics", "viewer", "member", "admin"}));
   create->add_option("--name", flags->name, "Who or what uses it");
   create->add_option("--expires", flags->expires,
                      "How long it lives (12h, 30d); default: for good");

@@ -18,7 +18,8 @@ StepResult Unavailable() { return StepResult::Unavailable("hypervisor_unavailabl
 StepResult Refused() { return StepResult::Refused("hypervisor_refused", "never"); }
 
 // Each record of a run that goes forward, fails at c and is undone: a, b, the turn, three undos,
-// the end. At each, the lease is found lost, or the outcome stays unknown.
+// the end. At each, the lease is found lost, or the outcome stays unknown: nothing is taken back on
+// a commit in doubt (report 137).
 TEST(Record, LostAnywhereDropsEverythingAndTouchesNothingMore) {
   const std::vector<Result<AdvanceOutcome>> answers = {AdvanceOutcome::kLost,
                                                        Fail(ErrorCode::kUnknown, "commit failed"),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "hypervisor/driver_contract_suite.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/libvirt_driver.h"
@@ -171,6 +172,122 @@ TEST_F(RemoteContract, BringsKernelAndInitrdToThePoolOnceForAllMachines) {
   const VmId second = NewVm();
   Make(second, 1);
   EXPECT_EQ(Kernels(), kernels);
+}
+
+// A disk of the image store: here, and not to be seen from there.
+class RemoteImageContract : public RemoteContract {
+ protected:
+  RemoteImageContract() {
+    // What cannot be compressed away, in a file that is no whole number of packets.
+    for (int i = 0; i < 1'500'000; ++i) content_ += static_cast<char>(bed_->random().Next());
+    content_[510] = '\x55';
+    content_[511] = '\xaa';
+    content_.resize(1'500'160);
+    EXPECT_TRUE(WriteFileAtomically(path_, content_, 0444));
+    digest_ = Sha256(content_);
+  }
+  ~RemoteImageContract() override { EXPECT_TRUE(driver_->RemoveImage(digest_)); }
+
+  ports::DiskOrder Overlay(const VmId& vm) {
+    ports::DiskOrder order = Disk(vm);
+    order.base_path = path_;
+    order.base_format = "raw";
+    order.base_digest = digest_;
+    return order;
+  }
+  ports::ImageTransfer Bring(ports::Hypervisor& driver, const VmId& vm) {
+    const auto transfer = driver.BringImage({vm, digest_, path_}, Guard(1));
+    EXPECT_TRUE(transfer) << transfer.error().detail;
+    return transfer.value_or(ports::ImageTransfer{});
+  }
+  // A driver that sends one packet at a time.
+  std::unique_ptr<LibvirtDriver> NewSlowDriver() {
+    auto uri = ParseHostUri(bed_->daemon().RemoteUri());
+    EXPECT_TRUE(uri);
+    auto driver =
+        std::make_unique<LibvirtDriver>(LibvirtOptions{.uri = *uri,
+                                                       .pool = "vmonce",
+                                                       .scratch = bed_->daemon().dir().path(),
+                                                       .events = TestEvents(),
+                                                       .image_slice = Milliseconds(0)},
+                                        bed_->clock(), *threads_, *logger_);
+    EXPECT_TRUE(driver->Connect(TestMarker(), ports::MarkerPolicy::kRequire));
+    return driver;
+  }
+  std::string Brought() {
+    return ReadWholeFile(bed_->daemon().PoolPath() + "/" +
+                             model::ImageVolumeName(TestMarker().ledger, digest_),
+                         4 << 20)
+        .value_or("");
+  }
+
+  const std::unique_ptr<Threads> threads_ = NewSystemThreads();
+  const std::unique_ptr<Logger> logger_ = NewNullLogger();
+  const TempDir store_;
+  const std::string path_ = store_.File("image");
+  std::string content_;
+  Digest digest_{};
+};
+
+TEST_F(RemoteImageContract, IsSentInPiecesAndUsedOnlyWhenAllOfItIsThere) {
+  const VmId vm = NewVm();
+  const auto slow = NewSlowDriver();
+  ports::ImageTransfer transfer;
+  int pieces = 0;
+  for (transfer.is_complete = false; !transfer.is_complete && pieces < 20; ++pieces) {
+    const Status early = slow->CreateDisk(Overlay(vm), Guard(1));
+    ASSERT_FALSE(early);
+    EXPECT_EQ(early.error().code, ErrorCode::kUnavailable) << early.error().detail;
+    const std::int64_t before = transfer.sent;
+    transfer = Bring(*slow, vm);
+    EXPECT_GT(transfer.sent, before);
+  }
+  EXPECT_EQ(pieces, 6);
+  EXPECT_EQ(transfer.sent, static_cast<std::int64_t>(content_.size()));
+  EXPECT_TRUE(Brought() == content_);
+  const Status made = driver_->CreateDisk(Overlay(vm), Guard(1));
+  EXPECT_TRUE(made) << made.error().detail;
+}
+
+TEST_F(RemoteImageContract, BeginsAnewOverAnotherConnectionAndIsSentOnceForAllDisks) {
+  const VmId first = NewVm();
+  EXPECT_FALSE(Bring(*NewSlowDriver(), first).is_complete);
+  EXPECT_TRUE(Bring(*driver_, first).is_complete);
+  EXPECT_TRUE(Brought() == content_);
+  const VmId second = NewVm();
+  EXPECT_EQ(Bring(*driver_, second).sent, 0);
+  EXPECT_TRUE(driver_->CreateDisk(Overlay(first), Guard(1)));
+  EXPECT_TRUE(driver_->CreateDisk(Overlay(second), Guard(1)));
+}
+
+TEST_F(RemoteImageContract, IsRemovedOnceNoDiskStandsOnIt) {
+  const VmId vm = NewVm();
+  ASSERT_TRUE(Bring(*driver_, vm).is_complete);
+  ASSERT_TRUE(driver_->CreateDisk(Overlay(vm), Guard(1)));
+  EXPECT_EQ(driver_->ListImages().value(), std::vector<Digest>{digest_});
+  const Status kept = driver_->RemoveImage(digest_);
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().code, ErrorCode::kConflict) << kept.error().detail;
+  // As usable as before.
+  const VmId other = NewVm();
+  EXPECT_TRUE(driver_->CreateDisk(Overlay(other), Guard(1)));
+  for (const VmId& made : {vm, other}) EXPECT_TRUE(driver_->DeleteDisk(made, Guard(1)));
+  EXPECT_TRUE(driver_->RemoveImage(digest_));
+  EXPECT_TRUE(driver_->ListImages().value().empty());
+  EXPECT_EQ(Brought(), "");
+  const Status gone = driver_->CreateDisk(Overlay(vm), Guard(1));
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kUnavailable) << gone.error().detail;
+}
+
+TEST_F(RemoteImageContract, TellsAFileThatIsNotHereAndALeaseThatIsOver) {
+  const VmId vm = NewVm();
+  const auto late = driver_->BringImage({vm, digest_, path_}, TooLate());
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kFenced);
+  const auto absent = driver_->BringImage({vm, digest_, path_ + "-not"}, Guard(1));
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, ErrorCode::kNotFound) << absent.error().detail;
 }
 
 TEST_F(RemoteContract, CannotSeeWhichPortsAreInUseThere) {

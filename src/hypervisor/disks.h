@@ -40,6 +40,17 @@ class Disks {
   virtual Status DeleteConsole(const std::string& domain) = 0;
 
   virtual Result<std::int64_t> CapacityGib() = 0;
+
+  // Sends the next piece of a stored image, from `offset` on and until `is_over`, where its file
+  // cannot be seen from there; otherwise it is complete. After an error all of it is sent again.
+  virtual Result<ports::ImageTransfer> SendImage(const ports::ImageOrder&, std::int64_t /*offset*/,
+                                                 const Permit&,
+                                                 const std::function<bool()>& /*is_over*/) {
+    return ports::ImageTransfer{};
+  }
+  // As ports::Hypervisor says of ListImages and RemoveImage.
+  virtual Result<std::vector<Digest>> Images() { return std::vector<Digest>(); }
+  virtual Status RemoveImage(const Digest&) { return {}; }
 };
 
 // What is told of an order whose own figures are wrong, before anything is tried. kRefused.

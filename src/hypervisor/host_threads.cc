@@ -258,6 +258,25 @@ Result<std::vector<model::HostPort>> HostThreads::PortsInUse(
       [address, ports](ports::Hypervisor& raw) { return raw.PortsInUse(address, ports); });
 }
 
+// A piece that is sent late is the same bytes at the same place: nothing of the VM is unknown.
+Result<ports::ImageTransfer> HostThreads::BringImage(const ports::ImageOrder& order,
+                                                     const ports::EffectGuard& guard) {
+  return Run<Result<ports::ImageTransfer>>(
+      {"bring_image", ErrorCode::kUnavailable, options_.effect_deadline, std::nullopt},
+      [order, guard](ports::Hypervisor& raw) { return raw.BringImage(order, guard); });
+}
+
+Result<std::vector<Digest>> HostThreads::ListImages() {
+  return Run<Result<std::vector<Digest>>>(
+      {"list_images", ErrorCode::kUnavailable, options_.look_deadline, std::nullopt},
+      [](ports::Hypervisor& raw) { return raw.ListImages(); });
+}
+
+Status HostThreads::RemoveImage(const Digest& digest) {
+  return Run<Status>({"remove_image", ErrorCode::kUnknown, options_.effect_deadline, std::nullopt},
+                     [digest](ports::Hypervisor& raw) { return raw.RemoveImage(digest); });
+}
+
 Status HostThreads::CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) {
   return Run<Status>(
       {"create_disk", ErrorCode::kUnknown, options_.effect_deadline, order.vm},

@@ -56,6 +56,10 @@ class HostThreads final : public ports::Hypervisor {
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override;
   Result<std::vector<model::HostPort>> PortsInUse(
       const std::string& address, const std::vector<model::HostPort>& ports) override;
+  Result<ports::ImageTransfer> BringImage(const ports::ImageOrder& order,
+                                          const ports::EffectGuard& guard) override;
+  Result<std::vector<Digest>> ListImages() override;
+  Status RemoveImage(const Digest& digest) override;
   Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override;
   Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override;
   Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override;

@@ -13,6 +13,7 @@ LibvirtDriver::LibvirtDriver(LibvirtOptions options, Clock& clock, Threads& thre
       clock_(clock),
       threads_(threads),
       logger_(logger),
+      uploads_(threads),
       monitor_(threads.NewMonitor()) {}
 
 LibvirtDriver::~LibvirtDriver() {

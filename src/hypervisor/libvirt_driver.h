@@ -11,6 +11,7 @@
 #include "base/threads.h"
 #include "hypervisor/console_trimmer.h"
 #include "hypervisor/event_loop.h"
+#include "hypervisor/image_uploads.h"
 #include "hypervisor/libvirt_session.h"
 #include "ports/hypervisor.h"
 
@@ -34,6 +35,10 @@ class LibvirtDriver final : public ports::Hypervisor {
   Result<std::vector<ports::VolumeSighting>> ListVolumes() override;
   Result<std::vector<model::HostPort>> PortsInUse(
       const std::string& address, const std::vector<model::HostPort>& ports) override;
+  Result<ports::ImageTransfer> BringImage(const ports::ImageOrder& order,
+                                          const ports::EffectGuard& guard) override;
+  Result<std::vector<Digest>> ListImages() override;
+  Status RemoveImage(const Digest& digest) override;
   Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override;
   Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override;
   Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override;
@@ -74,6 +79,7 @@ class LibvirtDriver final : public ports::Hypervisor {
   Clock& clock_;
   Threads& threads_;
   Logger& logger_;
+  ImageUploads uploads_;
   const std::unique_ptr<Monitor> monitor_;                         // Held while connecting.
   std::shared_ptr<EventLoop> events_ GUARDED_BY(*monitor_);        // Shared with other hosts.
   std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.

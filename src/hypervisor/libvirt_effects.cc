@@ -75,6 +75,40 @@ Status LibvirtDriver::CreateDisk(const ports::DiskOrder& order, const ports::Eff
   return owned->session->disks().CreateDisk(order, PermitOf(guard));
 }
 
+Result<ports::ImageTransfer> LibvirtDriver::BringImage(const ports::ImageOrder& order,
+                                                       const ports::EffectGuard& guard) {
+  auto owned = FindOwned(order.vm, guard);
+  if (!owned) return std::unexpected(owned.error());
+  const auto offset = uploads_.Take(order.digest, owned->session);
+  if (!offset) {
+    return ports::ImageTransfer{
+        .sent = uploads_.SentOf(order.digest), .is_complete = false, .is_others = true};
+  }
+  const Instant until = clock_.Monotonic() + options_.image_slice;
+  auto transfer = owned->session->disks().SendImage(order, *offset, PermitOf(guard),
+                                                    [&] { return clock_.Monotonic() >= until; });
+  const bool goes_on = transfer && !transfer->is_complete;
+  uploads_.GiveBack(order.digest, goes_on ? transfer->sent : 0);
+  return transfer;
+}
+
+Result<std::vector<Digest>> LibvirtDriver::ListImages() {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  return (*session)->disks().Images();
+}
+
+Status LibvirtDriver::RemoveImage(const Digest& digest) {
+  auto session = Ready();
+  if (!session) return std::unexpected(session.error());
+  if (!uploads_.Take(digest, *session)) {
+    return Fail(ErrorCode::kUnavailable, "the image is being sent");
+  }
+  const Status removed = (*session)->disks().RemoveImage(digest);
+  uploads_.GiveBack(digest, 0);
+  return removed;
+}
+
 Status LibvirtDriver::CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) {
   auto owned = FindOwned(order.vm, guard);
   if (!owned) return std::unexpected(owned.error());

@@ -19,6 +19,7 @@
 #include "hypervisor/kvm_probe.h"
 #include "hypervisor/libvirt_handles.h"
 #include "hypervisor/pool_disks.h"
+#include "model/image_limits.h"
 #include "ports/hypervisor.h"
 
 namespace vmonce::hypervisor {
@@ -32,6 +33,7 @@ struct LibvirtOptions {
   Milliseconds settle_time{0};
   std::int64_t console_bytes = 0;     // Embedded only: what a guest's console may hold.
   std::shared_ptr<EventLoop> events;  // See HostOptions.
+  Milliseconds image_slice = model::limits::kImageSlice;  // Remote daemons: see BringImage.
 };
 
 struct SeenDomain {

@@ -146,9 +146,11 @@ Result<bool> PoolDisks::CheckMarker(const model::HostMarker& marker, ports::Mark
   const auto found = ReadMarkers();
   if (!found) return std::unexpected(found.error());
   auto write = JudgeMarkers(*found, marker, policy == ports::MarkerPolicy::kWriteIfNone);
+  // The same again while others read it: not written then.
+  if (write && ledger_ != marker.ledger) ledger_ = marker.ledger;
   if (!write || !*write) return write;
   const std::string name = MarkerVolumeName(marker);
-  if (auto made = Create(name, VolumeXml(name, 1, "raw", ""), [] { return Status(); }); !made) {
+  if (auto made = CreateRaw(name, 1, [] { return Status(); }); !made) {
     return Fail(ErrorCode::kUnavailable, made.error().detail);
   }
   return true;
@@ -161,8 +163,12 @@ Status PoolDisks::CreateDisk(const ports::DiskOrder& order, const Permit& permit
   if (*existing != nullptr) return {};
   std::int64_t bytes = order.size_gib * kGib;
   std::string backing;
+  const bool is_brought = options_.kind == HostKind::kRemoteDaemon && order.base_digest;
   if (!order.base_path.empty()) {
-    auto size = InspectBase(order);
+    auto path = is_brought ? PathOfImage(*order.base_digest) : Result<std::string>(order.base_path);
+    if (!path) return std::unexpected(path.error());
+    auto size =
+        is_brought ? InspectBaseImage(order.base_path, order.base_format) : InspectBase(order);
     if (!size) return std::unexpected(size.error());
     if (bytes > 0 && bytes < *size) {
       return Fail(ErrorCode::kRefused,
@@ -171,9 +177,15 @@ Status PoolDisks::CreateDisk(const ports::DiskOrder& order, const Permit& permit
     }
     bytes = std::max(bytes, *size);
     backing = fmt::format("<backingStore><path>{}</path><format type='{}'/></backingStore>",
-                          EscapeXml(order.base_path), EscapeXml(order.base_format));
+                          EscapeXml(*path), EscapeXml(order.base_format));
   }
-  return Create(order.name, VolumeXml(order.name, bytes, "qcow2", backing), permit);
+  auto made = Create(order.name, VolumeXml(order.name, bytes, "qcow2", backing), permit);
+  if (!made || !is_brought) return made;
+  // See RemoveImage: it may have gone from beneath the disk meanwhile.
+  auto still = PathOfImage(*order.base_digest);
+  if (still) return {};
+  if (auto taken_back = Delete(order.name, permit); !taken_back) return taken_back;
+  return std::unexpected(still.error());
 }
 
 Status PoolDisks::CreateSeed(const ports::SeedOrder& order, const Permit& permit) {
@@ -186,7 +198,7 @@ Status PoolDisks::CreateSeed(const ports::SeedOrder& order, const Permit& permit
   // A half-sent seed of an earlier run may stand there: a seed is derived data, made anew.
   if (auto deleted = Delete(order.name, permit); !deleted) return deleted;
   const auto size = static_cast<std::int64_t>(image->size());
-  if (auto made = Create(order.name, VolumeXml(order.name, size, "raw", ""), permit); !made) {
+  if (auto made = CreateRaw(order.name, size, permit); !made) {
     return made;
   }
   // libvirt's test driver has no guests that would read it, and takes no bytes.
@@ -223,14 +235,18 @@ Result<std::string> PoolDisks::PathOfKernel(const std::string& path, const Permi
   if (!found) return std::unexpected(found.error());
   if (*found != nullptr) return PathOf(name);
   const auto size = static_cast<std::int64_t>(bytes->size());
-  if (auto made = Create(name, VolumeXml(name, size, "raw", ""), permit); !made) {
+  if (auto made = CreateRaw(name, size, permit); !made) {
     return std::unexpected(made.error());
   }
   if (auto sent = Upload(name, *bytes); !sent) return std::unexpected(sent.error());
-  if (auto said = Create(whole, VolumeXml(whole, 1, "raw", ""), permit); !said) {
+  if (auto said = CreateRaw(whole, 1, permit); !said) {
     return std::unexpected(said.error());
   }
   return PathOf(name);
+}
+
+Status PoolDisks::CreateRaw(const std::string& name, std::int64_t bytes, const Permit& permit) {
+  return Create(name, VolumeXml(name, bytes, "raw", ""), permit);
 }
 
 Status PoolDisks::Delete(const std::string& name, const Permit& permit) {

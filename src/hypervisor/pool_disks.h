@@ -4,6 +4,7 @@
 
 #include <libvirt/libvirt.h>
 
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -29,8 +30,8 @@ class PoolDisks final : public Disks {
   PoolDisks(virConnectPtr connection, PoolHandle pool, PoolOptions options, std::string target);
 
   Result<std::vector<model::HostMarker>> ReadMarkers();
-  // The marker as an empty volume. Answers whether it wrote one; kConflict as Hypervisor::Connect
-  // says.
+  // The marker as an empty volume: before anything is asked of images. Answers whether it wrote
+  // one; kConflict as Hypervisor::Connect says.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);
 
   Status CreateDisk(const ports::DiskOrder& order, const Permit& permit) override;
@@ -45,6 +46,11 @@ class PoolDisks final : public Disks {
                                           std::size_t most) override;
   Status DeleteConsole(const std::string& domain) override;
   Result<std::int64_t> CapacityGib() override;
+  Result<ports::ImageTransfer> SendImage(const ports::ImageOrder& order, std::int64_t offset,
+                                         const Permit& permit,
+                                         const std::function<bool()>& is_over) override;
+  Result<std::vector<Digest>> Images() override;
+  Status RemoveImage(const Digest& digest) override;
 
  private:
   // Null: the typed not-found.
@@ -52,12 +58,18 @@ class PoolDisks final : public Disks {
   // The base's size in bytes, once it is known to be a lone image of its format.
   Result<std::int64_t> InspectBase(const ports::DiskOrder& order);
   Status Create(const std::string& name, const std::string& xml, const Permit& permit);
+  Status CreateRaw(const std::string& name, std::int64_t bytes, const Permit& permit);
+  // kUnavailable: it is not wholly there.
+  Result<std::string> PathOfImage(const Digest& digest);
+  // Whether some volume of the pool stands on the one at `path`.
+  Result<bool> IsBacking(const std::string& path);
   Status Upload(const std::string& name, const std::string& bytes);
 
   virConnectPtr connection_;
   PoolHandle pool_;
   const PoolOptions options_;
   const std::string target_;  // The pool's directory.
+  model::LedgerId ledger_;    // Of the marker, once it was checked.
 };
 
 }  // namespace vmonce::hypervisor

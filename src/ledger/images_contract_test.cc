@@ -150,5 +150,64 @@ TEST_P(ImageRegistryContract, StopsAtItsBound) {
   EXPECT_EQ(Add(Image("i0", "same")).kind, ImageAddition::Kind::kThere);
 }
 
+class ImageFileContract : public ImageRegistryContract {
+ protected:
+  static constexpr const char* kPath = "/images/\"tiny\".qcow2";
+
+  ports::ImageFileRecords& records_ = dynamic_cast<ports::ImageFileRecords&>(*world.ledger);
+
+  FileIdentity File(std::int64_t bytes) { return {bytes, 7, -1, world.clock.Now()}; }
+  std::int64_t Keep(const FileIdentity& now) {
+    const auto verdict = records_.KeepFile(kPath, now);
+    EXPECT_TRUE(verdict) << verdict.error().detail;
+    return verdict ? verdict->users : -1;
+  }
+  std::int64_t Check(const std::optional<FileIdentity>& now) {
+    const auto verdict = records_.CheckFile(kPath, now);
+    EXPECT_TRUE(verdict) << verdict.error().detail;
+    return verdict ? verdict->users : -1;
+  }
+  // A VM that has a disk over the file.
+  void Make(const std::string& key) {
+    ports::Submission submission = world.Create(key, {"vm-" + key});
+    std::get<ports::CreateVms>(submission.change).vms.front().spec.image.disk_path = kPath;
+    world.MustAccept(submission);
+    world.Drive({model::VmState::kCreating, model::VmState::kReady},
+                model::OperationState::kSucceeded);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Files, ImageFileContract, AllAdapters(), AdapterName);
+
+TEST_P(ImageFileContract, KeepsWhatAFileWasAtItsFirstOverlayUntilNoDiskStandsOnIt) {
+  const FileIdentity first = File(1);
+  EXPECT_EQ(Check(first), 0);
+  Make("a");
+  EXPECT_EQ(Keep(first), 0);
+  EXPECT_EQ(Keep(first), 0);
+  world.clock.Advance(Milliseconds(1'000));
+  const FileIdentity second = File(2);
+  EXPECT_EQ(Check(second), 1);
+  EXPECT_EQ(Check(std::nullopt), 1);
+  EXPECT_EQ(Keep(second), 1);
+  // Back again, and nothing was lost by asking.
+  EXPECT_EQ(Check(first), 0);
+  EXPECT_EQ(Keep(first), 0);
+}
+
+TEST_P(ImageFileContract, ForgetsAFileThatNoDiskStandsOn) {
+  const FileIdentity first = File(1);
+  EXPECT_EQ(Keep(first), 0);
+  world.clock.Advance(Milliseconds(1'000));
+  // Accepted after the file became what it is: its disk is made over that.
+  const FileIdentity second = File(2);
+  world.clock.Advance(Milliseconds(1'000));
+  Make("a");
+  EXPECT_EQ(Keep(second), 0);
+  world.clock.Advance(Milliseconds(1'000));
+  EXPECT_EQ(Check(File(3)), 1);
+  EXPECT_EQ(Check(second), 0);
+}
+
 }  // namespace
 }  // namespace vmonce::ledger

@@ -12,6 +12,7 @@
 #include "ledger/forwards.h"
 #include "ledger/group_commit.h"
 #include "ledger/hosts.h"
+#include "ledger/image_files.h"
 #include "ledger/images.h"
 #include "ledger/lock_file.h"
 #include "ledger/migrate.h"
@@ -439,6 +440,32 @@ Result<std::vector<model::StoredImage>> SqliteLedger::StoredImages() {
       [](Db& db) { return ledger::StoredImages(db); });
 }
 
+// Every create from a file asks, and all but the first find it kept.
+Result<ports::FileVerdict> SqliteLedger::KeepFile(const std::string& path,
+                                                  const FileIdentity& now) {
+  const auto kept =
+      parts_->Read<std::optional<FileIdentity>>([&](Db& db) { return ledger::KeptFile(db, path); });
+  if (!kept) return std::unexpected(kept.error());
+  if (*kept == now) return ports::FileVerdict{};
+  return parts_->Write<ports::FileVerdict>([&](Tx& tx) { return ledger::KeepFile(tx, path, now); });
+}
+
+// The scan of the VMs holds up no writer while some stand on it.
+Result<ports::FileVerdict> SqliteLedger::CheckFile(const std::string& path,
+                                                   const std::optional<FileIdentity>& now) {
+  bool is_to_be_forgotten = false;
+  auto verdict = parts_->Read<ports::FileVerdict>([&](Db& db) {
+    const std::optional<FileIdentity> kept = ledger::KeptFile(db, path);
+    if (!kept || kept == now) return ports::FileVerdict{};
+    const ports::FileVerdict seen{ledger::UsersOfFile(db, path, now)};
+    is_to_be_forgotten = !seen.is_changed();
+    return seen;
+  });
+  if (!verdict || !is_to_be_forgotten) return verdict;
+  return parts_->Write<ports::FileVerdict>(
+      [&](Tx& tx) { return ledger::ForgetFile(tx, path, now); });
+}
+
 // --- Tokens
 
 Result<std::vector<model::Token>> SqliteLedger::Tokens() {
@@ -446,12 +473,10 @@ Result<std::vector<model::Token>> SqliteLedger::Tokens() {
 }
 
 Result<ports::TokenMade> SqliteLedger::CreateToken(const model::Token& token) {
-  auto made = parts_->Write<std::optional<ports::TokenMade>>(
+  auto made = parts_->Write<Result<ports::TokenMade>>(
       [&](Tx& tx) { return ledger::CreateToken(tx, token); });
   if (!made) return std::unexpected(std::move(made.error()));
-  if (made->has_value()) return std::move(**made);
-  return Fail(ErrorCode::kRefused,
-              fmt::format("the ledger holds {} tokens already", model::limits::kTokens));
+  return std::move(*made);
 }
 
 Result<std::optional<model::Token>> SqliteLedger::RevokeToken(const model::TokenId& id) {

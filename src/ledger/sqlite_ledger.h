@@ -53,6 +53,7 @@ struct SqliteLedgerOptions {
 //   that what is then read is what will stay.
 class SqliteLedger final : public ports::Ledger,
                            public ports::ImageRegistry,
+                           public ports::ImageFileRecords,
                            public ports::TokenStore,
                            public ports::LedgerRebuild {
  public:
@@ -131,6 +132,9 @@ class SqliteLedger final : public ports::Ledger,
   Result<ports::ImageAddition> AddImage(const model::StoredImage& image) override;
   Result<ports::ImageRemoval> RemoveImage(std::string_view name) override;
   Result<std::vector<model::StoredImage>> StoredImages() override;
+  Result<ports::FileVerdict> KeepFile(const std::string& path, const FileIdentity& now) override;
+  Result<ports::FileVerdict> CheckFile(const std::string& path,
+                                       const std::optional<FileIdentity>& now) override;
   Result<std::vector<model::Token>> Tokens() override;
   Result<ports::TokenMade> CreateToken(const model::Token& token) override;
   Result<std::optional<model::Token>> RevokeToken(const model::TokenId& id) override;

@@ -1,5 +1,7 @@
 #include "ledger/tokens.h"
 
+#include <fmt/format.h>
+
 #include "model/auth_limits.h"
 
 namespace vmonce::ledger {
@@ -48,12 +50,21 @@ std::vector<model::Token> Tokens(Db& db) {
   return tokens;
 }
 
-std::optional<ports::TokenMade> CreateToken(Tx& tx, const model::Token& token) {
+Result<ports::TokenMade> CreateToken(Tx& tx, const model::Token& token) {
   if (auto known = FindToken(tx.db, token.id)) return ports::TokenMade{std::move(*known), false};
+  const std::size_t before = CountTokens(tx.db);
+  if (before == 0 && token.role != model::Role::kAdmin) {
+    return Fail(ErrorCode::kConflict,
+                "the first token must have the role admin: once there is one, every request needs "
+                "a token, and only an admin's can make more");
+  }
   // The new row follows in the same transaction, so that the table is never empty again.
   tx.db.Run("DELETE FROM tokens WHERE revoked_ms <= ?1 OR expires_ms <= ?1",
             tx.now - limits::kTokenRecord);
-  if (CountTokens(tx.db) >= limits::kTokens) return std::nullopt;
+  if (CountTokens(tx.db) >= limits::kTokens) {
+    return Fail(ErrorCode::kRefused,
+                fmt::format("the ledger holds {} tokens already", limits::kTokens));
+  }
   ports::TokenMade made{token, true};
   made.token.created = tx.now;
   made.token.revoked.reset();

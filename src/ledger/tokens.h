@@ -11,8 +11,8 @@ namespace vmonce::ledger {
 
 std::vector<model::Token> Tokens(Db& db);
 
-// Absent when there are too many (ports::TokenStore::CreateToken).
-std::optional<ports::TokenMade> CreateToken(Tx& tx, const model::Token& token);
+// As ports::TokenStore::CreateToken says.
+Result<ports::TokenMade> CreateToken(Tx& tx, const model::Token& token);
 
 std::optional<model::Token> RevokeToken(Tx& tx, const model::TokenId& id);
 

@@ -20,7 +20,7 @@ class TokenRows : public LedgerContract {
     token.id = model::TokenId{world.NewId()};
     token.hash = model::TokenHash(secret);
     token.project = {"web"};
-    token.role = model::Role::kMember;
+    token.role = model::Role::kAdmin;
     token.name = "ci";
     token.prefix = "vmo_1a2b3c";
     token.created_by = model::TokenId{world.NewId()};
@@ -42,6 +42,22 @@ TEST_P(TokenRows, AreReadBackAsTheyWereMade) {
   ASSERT_TRUE(again.has_value());
   EXPECT_FALSE(again->is_new);
   EXPECT_EQ(store().Tokens()->size(), 1u);
+}
+
+TEST_P(TokenRows, BeginWithAnAdminAndHaveEveryRole) {
+  model::Token member = NewToken("a");
+  member.role = model::Role::kMember;
+  const auto refused = store().CreateToken(member);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(store().Tokens()->empty());
+  ASSERT_TRUE(store().CreateToken(NewToken("b")));
+  for (const auto role : {model::Role::kMetrics, model::Role::kViewer, model::Role::kMember}) {
+    model::Token token = NewToken(std::string(ToString(role)));
+    token.role = role;
+    EXPECT_TRUE(store().CreateToken(token));
+  }
+  EXPECT_EQ(store().Tokens()->size(), 4u);
 }
 
 TEST_P(TokenRows, AreRevokedOnceAndForAll) {

@@ -31,6 +31,15 @@ inline constexpr std::int64_t kImageSpareBytes = 256 << 20;
 inline constexpr std::size_t kImageHeaderBytes = 4 << 10;
 // How often a sender begins anew after the server forgot: restarts in a row are few.
 inline constexpr int kImageUploadRestarts = 20;
+// How long one call sends a file to another machine: far below the deadline of a call, so that the
+// last buffers are on the disk in time, and a delete of the VM is seen soon.
+inline constexpr Milliseconds kImageSlice{10'000};
+// What is sent at once: libvirt's own largest stream packet.
+inline constexpr std::size_t kImageStreamBytes = 256 << 10;
+// A create asks again so soon whether another one has sent the image.
+inline constexpr Milliseconds kImageSentAgain{1'000};
+// The timeline tells how far an image is at every so many percent: ten lines however large it is.
+inline constexpr int kImageProgressPercent = 10;
 // Only what nobody names goes: seldom is enough.
 inline constexpr Milliseconds kImageSweepEvery{300'000};
 

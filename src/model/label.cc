@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "vmonce-";
 constexpr std::string_view kDiskSuffix = ".qcow2";
+constexpr std::string_view kImageMiddle = "-image-";
 constexpr std::string_view kSeedSuffix = ".seed.iso";
 
 bool Drop(std::string_view& text, std::string_view prefix) {
@@ -37,6 +38,19 @@ std::string DiskName(const LedgerId& ledger, const VmId& vm) {
 
 std::string SeedName(const LedgerId& ledger, const VmId& vm) {
   return DomainName(ledger, vm).append(kSeedSuffix);
+}
+
+std::string ImageVolumeName(const LedgerId& ledger, const Digest& digest) {
+  CHECK_MSG(!ledger.value.empty(), "a name without a ledger id would be shared between ledgers");
+  return fmt::format("{}{}{}{}", kPrefix, ledger.value, kImageMiddle, ToHex(digest));
+}
+
+std::optional<Digest> ImageOfVolume(const LedgerId& ledger, std::string_view name) {
+  std::string_view rest = name;
+  if (!Drop(rest, kPrefix) || !Drop(rest, ledger.value) || !Drop(rest, kImageMiddle)) {
+    return std::nullopt;
+  }
+  return ParseDigest(rest);
 }
 
 std::optional<VmId> VmOfDomainName(const LedgerId& ledger, std::string_view name) {

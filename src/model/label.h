@@ -61,10 +61,14 @@ std::string DomainName(const LedgerId& ledger, const VmId& vm);
 std::string DiskName(const LedgerId& ledger, const VmId& vm);
 std::string SeedName(const LedgerId& ledger, const VmId& vm);
 
+// A disk of the image store in the pool of another machine: named by what it holds.
+std::string ImageVolumeName(const LedgerId& ledger, const Digest& digest);
+
 // The exact inverses: std::nullopt for every name that the functions above do not make for this
 // ledger. A half-made disk under its temporary name is not a volume of ours either.
 std::optional<VmId> VmOfDomainName(const LedgerId& ledger, std::string_view name);
 std::optional<VmId> VmOfVolume(const LedgerId& ledger, std::string_view name);  // Disk or seed.
+std::optional<Digest> ImageOfVolume(const LedgerId& ledger, std::string_view name);
 
 // Locally administered unicast (52:54:00 is QEMU's), from the VM id's last 24
 // bits, which are chance.

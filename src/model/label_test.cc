@@ -34,6 +34,17 @@ TEST(Label, NamesAreReadBackExactly) {
   }
 }
 
+TEST(Label, ImagesAreNamedByWhatTheyHoldAndReadBackExactly) {
+  const Digest digest = Sha256("image");
+  const std::string name = ImageVolumeName(kLedger, digest);
+  EXPECT_EQ(name, "vmonce-0123456789ab-image-" + ToHex(digest));
+  EXPECT_EQ(ImageOfVolume(kLedger, name), digest);
+  EXPECT_EQ(ImageOfVolume(LedgerId{"0123456789ac"}, name), std::nullopt);
+  EXPECT_EQ(ImageOfVolume(kLedger, name + ".whole"), std::nullopt);
+  EXPECT_EQ(ImageOfVolume(kLedger, DiskName(kLedger, kVm)), std::nullopt);
+  EXPECT_EQ(VmOfVolume(kLedger, name), std::nullopt);
+}
+
 TEST(Label, NamesOfOneKindAreNoNamesOfAnother) {
   EXPECT_EQ(VmOfVolume(kLedger, DomainName(kLedger, kVm)), std::nullopt);
   EXPECT_EQ(VmOfDomainName(kLedger, DiskName(kLedger, kVm)), std::nullopt);

@@ -12,7 +12,7 @@
 namespace vmonce::model {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRoles = {"viewer", "member", "admin"};
+constexpr std::array<std::string_view, 4> kRoles = {"metrics", "viewer", "member", "admin"};
 constexpr std::string_view kMark = "vmo_";
 
 }  // namespace

@@ -12,13 +12,14 @@
 
 namespace vmonce::model {
 
-// Each may do what those before it may.
+// Each may do what those before it may, but for kMetrics.
 enum class Role {
-  kViewer,  // Reads what is of its project.
-  kMember,  // Makes and changes what is of its project.
-  kAdmin,   // The operator: hosts, images, tokens, the metrics of the node; VMs, of its project.
+  kMetrics,  // Reads the metrics of the node, and nothing else; of the others only kAdmin may.
+  kViewer,   // Reads what is of its project.
+  kMember,   // Makes and changes what is of its project.
+  kAdmin,    // The operator: hosts, images, tokens, the metrics of the node; VMs, of its project.
 };
-// "viewer", "member", "admin".
+// "metrics", "viewer", "member", "admin".
 std::string_view ToString(Role role);
 std::optional<Role> ParseRole(std::string_view text);
 

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/sha256.h"
 #include "model/host.h"
 #include "model/ids.h"
 #include "model/image.h"
@@ -90,6 +91,23 @@ struct DiskOrder {
   std::string base_path;  // Backing file; empty for a blank disk.
   std::string base_format;
   int size_gib = 0;  // 0: the base's size.
+  // Of a backing file of the image store: what it holds. Where the host cannot see the file, it
+  // must have been brought there before.
+  std::optional<Digest> base_digest;
+};
+
+// A file of the image store that a host may have to be sent.
+struct ImageOrder {
+  model::VmId vm;  // For whose disk.
+  Digest digest{};
+  std::string path;  // On this machine.
+};
+
+struct ImageTransfer {
+  std::int64_t sent = 0;
+  std::int64_t bytes = 0;  // Of all of it.
+  bool is_complete = true;
+  bool is_others = false;  // Another call is sending it.
 };
 
 struct SeedOrder {
@@ -157,9 +175,21 @@ class Hypervisor {
   virtual Result<std::vector<model::HostPort>> PortsInUse(
       const std::string& address, const std::vector<model::HostPort>& ports) = 0;
 
+  // Where the host cannot see the file at `path`: sends the next piece of it, for as long as
+  // limits::kImageSlice, and tells how far it is. To be called again until it is complete; a piece
+  // that is lost is sent again. A file that is not wholly there is used by nobody. kNotFound: the
+  // file is not here. Elsewhere it is complete at once.
+  virtual Result<ImageTransfer> BringImage(const ImageOrder&, const EffectGuard&) {
+    return ImageTransfer{};
+  }
+  // What was brought, or begun to be brought, by this ledger.
+  virtual Result<std::vector<Digest>> ListImages() { return std::vector<Digest>(); }
+  // ok when it is gone, or was never there. kConflict: a disk stands on it; it was left.
+  virtual Status RemoveImage(const Digest&) { return {}; }
+
   // An overlay (or blank) qcow2, made under a temporary name and published without replacing: when
   // the name is there already, it is ours by name and is kept. kNotFound: the base is not there.
-  // kRefused: it is not an image of that format.
+  // kRefused: it is not an image of that format. kUnavailable: it was not brought (BringImage).
   virtual Status CreateDisk(const DiskOrder& order, const EffectGuard& guard) = 0;
   // ok when it is gone, or was never there.
   virtual Status DeleteDisk(const model::VmId& vm, const EffectGuard& guard) = 0;

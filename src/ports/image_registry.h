@@ -1,12 +1,14 @@
-// The door to what the ledger knows of stored images. Calls block; each is one transaction, with
-// the errors of ports/ledger.h.
+// The doors to what the ledger knows of images: those of the store, and the files of the
+// configuration. Calls block; each is one transaction, with the errors of ports/ledger.h.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file_identity.h"
 #include "base/result.h"
 #include "model/stored_image.h"
 
@@ -44,6 +46,27 @@ class ImageRegistry {
   virtual Result<ImageRemoval> RemoveImage(std::string_view name) = 0;
   // Sorted by name.
   virtual Result<std::vector<model::StoredImage>> StoredImages() = 0;
+};
+
+struct FileVerdict {
+  // Disks that were made over the file as it was before: VMs that are not deleted, accepted before
+  // it became what it is now, and that may have a disk. 0: it is what they stand on.
+  std::int64_t users = 0;
+  bool is_changed() const { return users > 0; }
+};
+
+// The configuration's files that overlays stand on, by path. Thread-safe.
+class ImageFileRecords {
+ public:
+  virtual ~ImageFileRecords() = default;
+
+  // Before an overlay is made over `now`: that is kept from then on as what must not change. What
+  // was kept before gives way when no disk stands on it any more; otherwise nothing is written.
+  virtual Result<FileVerdict> KeepFile(const std::string& path, const FileIdentity& now) = 0;
+  // The same question without an overlay in mind; `now` is absent when nothing stands there. A file
+  // that changed and that no disk stands on is forgotten.
+  virtual Result<FileVerdict> CheckFile(const std::string& path,
+                                        const std::optional<FileIdentity>& now) = 0;
 };
 
 }  // namespace vmonce::ports

@@ -24,7 +24,8 @@ class TokenStore {
 
   // Inserts the record; the ledger sets `created`. Of ended records those older than
   // limits::kTokenRecord go, but never the last record: a ledger that had tokens once has one ever
-  // after. kRefused: limits::kTokens stand already.
+  // after. kRefused: limits::kTokens stand already. kConflict: it would be the first of all, and is
+  // no admin's; nobody could make another one then.
   virtual Result<TokenMade> CreateToken(const model::Token& token) = 0;
 
   // Sets `revoked`, once; the record as it is then. Absent: no such token.

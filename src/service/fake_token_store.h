@@ -22,6 +22,9 @@ class FakeTokenStore final : public ports::TokenStore {
 
   Result<ports::TokenMade> CreateToken(const model::Token& token) override {
     if (is_down) return Fail(ErrorCode::kUnavailable, "down");
+    if (tokens_.empty() && token.role != model::Role::kAdmin) {
+      return Fail(ErrorCode::kConflict, "the first token must have the role admin");
+    }
     const auto [place, is_new] = tokens_.emplace(token.id, token);
     if (is_new) place->second.created = clock_.Now();
     return ports::TokenMade{place->second, is_new};

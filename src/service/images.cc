@@ -1,5 +1,7 @@
 #include "service/images.h"
 
+#include "workflows/image_watch.h"
+
 namespace vmonce::service {
 namespace {
 
@@ -30,6 +32,18 @@ std::optional<model::Image> ImageCatalog::Resolve(std::string_view name) const {
 
 bool ImageCatalog::IsConfigured(std::string_view name) const {
   return configured_names_.contains(name);
+}
+
+void ImageCatalog::SetChanged(std::map<std::string, std::int64_t> changed) {
+  MonitorLock lock(*monitor_);
+  changed_ = std::move(changed);
+}
+
+std::optional<std::string> ImageCatalog::ProblemOf(const model::Image& image) const {
+  MonitorLock lock(*monitor_);
+  const auto found = image.id.empty() ? changed_.find(image.disk_path) : changed_.end();
+  if (found == changed_.end()) return std::nullopt;
+  return workflows::TellImageChanged(found->first, found->second);
 }
 
 void ImageCatalog::SetStored(const std::vector<model::Image>& stored) {

@@ -26,6 +26,12 @@ class ImageCatalog {
   // Whether a name or alias is the configuration's.
   bool IsConfigured(std::string_view name) const;
 
+  // Disks of the configuration that changed under the VMs that stand on them: path → how many do.
+  // Takes the place of what was known before.
+  void SetChanged(std::map<std::string, std::int64_t> changed);
+  // Why nothing may be made of the image now, as whole sentences; absent when it may.
+  std::optional<std::string> ProblemOf(const model::Image& image) const;
+
   // Takes the place of all stored images that were known before.
   void SetStored(const std::vector<model::Image>& stored);
 
@@ -37,6 +43,7 @@ class ImageCatalog {
   Names configured_names_;
   const std::unique_ptr<Monitor> monitor_;
   Names stored_names_ GUARDED_BY(*monitor_);
+  std::map<std::string, std::int64_t> changed_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::service

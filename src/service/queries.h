@@ -48,6 +48,10 @@ class Queries {
   Answered<std::vector<HostView>> Hosts() const;
   // Those of the configuration.
   const std::vector<model::Image>& Images() const { return images_.Configured(); }
+  // Why nothing may be made of it now; absent when it may.
+  std::optional<std::string> ProblemOf(const model::Image& image) const {
+    return images_.ProblemOf(image);
+  }
   Answered<model::Resources> Usage(const Caller& caller) const;
   // What the project holds of its quota now.
   Answered<ProjectQuota> Held(const Caller& caller) const;

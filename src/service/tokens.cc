@@ -36,6 +36,13 @@ std::unexpected<model::Problem> Refuse(std::string code, std::string detail) {
   return std::unexpected(std::move(problem));
 }
 
+std::unexpected<model::Problem> RefuseFirst(const Error& error) {
+  auto problem = Refuse("invalid_request", "Nothing was made: " + error.detail +
+                                               ". Make one with the role admin first.");
+  problem.error().fields.push_back({"/role", "must be admin for the first token"});
+  return problem;
+}
+
 }  // namespace
 
 MintedToken MintToken(const NewToken& wanted, Clock& clock, Random& random) {
@@ -58,6 +65,7 @@ std::expected<CreatedToken, model::Problem> Tokens::Create(const NewToken& wante
   MintedToken minted = MintToken(wanted, clock_, random_);
   Result<ports::TokenMade> made = store_.CreateToken(minted.token);
   if (!made) {
+    if (made.error().code == ErrorCode::kConflict) return RefuseFirst(made.error());
     if (made.error().code != ErrorCode::kRefused) {
       return std::unexpected(LedgerProblem(made.error()));
     }

@@ -46,7 +46,8 @@ class Tokens {
         logger_(logger) {}
 
   // A key names one token for good: its id is made of it. `idempotency_key_reused` when that token
-  // differs from what is asked; `quota_exceeded` when there are too many.
+  // differs from what is asked; `quota_exceeded` when there are too many; `invalid_request` for a
+  // first token that is no admin's.
   std::expected<CreatedToken, model::Problem> Create(const NewToken& wanted);
   // All, the newest first.
   std::expected<std::vector<model::Token>, model::Problem> List();

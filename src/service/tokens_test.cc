@@ -16,7 +16,7 @@ class TokensTest : public testing::Test {
  protected:
   TokensTest() { EXPECT_TRUE(authenticator_.Refresh()); }
 
-  static NewToken Wanted(model::Role role = model::Role::kMember) {
+  static NewToken Wanted(model::Role role = model::Role::kAdmin) {
     NewToken wanted;
     wanted.project = {"web"};
     wanted.role = role;
@@ -65,7 +65,8 @@ TEST_F(TokensTest, WhereTokensAreAlwaysRequiredNobodyIsLetInWithoutOne) {
 }
 
 TEST_F(TokensTest, ATokenIsItsProjectAndItsRoleAtOnce) {
-  const CreatedToken created = Create();
+  Create();
+  const CreatedToken created = Create(Wanted(model::Role::kMember));
   const auto caller = authenticator_.Authenticate(created.secret);
   ASSERT_TRUE(caller);
   EXPECT_EQ((*caller)->project.value, "web");
@@ -73,6 +74,16 @@ TEST_F(TokensTest, ATokenIsItsProjectAndItsRoleAtOnce) {
   EXPECT_EQ((*caller)->token, created.token.id);
   EXPECT_TRUE(authenticator_.AreTokensRequired());
   EXPECT_EQ(WhyNot(std::nullopt), "unauthenticated");
+}
+
+TEST_F(TokensTest, TheFirstTokenIsAnAdminsSinceNobodyElseCouldMakeAnother) {
+  const auto first = tokens_.Create(Wanted(model::Role::kViewer));
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, "invalid_request");
+  EXPECT_EQ(first.error().fields.front().pointer, "/role");
+  EXPECT_FALSE(authenticator_.AreTokensRequired());
+  Create();
+  EXPECT_TRUE(tokens_.Create(Wanted(model::Role::kViewer)));
 }
 
 TEST_F(TokensTest, TheSecretIsKeptNowhere) {

@@ -88,6 +88,12 @@ std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& inten
   if (parts_.creates_closed) closed = parts_.creates_closed();
   if (closed) return closed;
   if (!image) return ImageNotFound(intent.image);
+  if (std::optional<std::string> changed = parts_.images.ProblemOf(*image)) {
+    model::Problem problem;
+    problem.code = "image_changed";
+    problem.detail = *std::move(changed) + " Nothing happened.";
+    return problem;
+  }
   if (!parts_.not_offered) return std::nullopt;
   const auto why = parts_.not_offered(SpecOf(intent, *image));
   if (!why) return std::nullopt;

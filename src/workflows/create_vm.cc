@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "model/label.h"
+#include "workflows/base_images.h"
 #include "workflows/placing.h"
 
 namespace vmonce::workflows {
@@ -181,7 +182,13 @@ StepResult CreateVm::Unplace(const StepContext& context) const {
 }
 
 StepResult CreateVm::CreateDisk(const StepContext& context) const {
-  return OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
+  const Result<Vm> row = LoadVm(parts_, context);
+  if (!row) return StepResult::From(row.error());
+  if (auto not_yet = CheckImageFile(parts_, *row)) return *std::move(not_yet);
+  std::optional<StepResult> sending;
+  StepResult made = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
+    sending = BringImage(context, host, vm);
+    if (sending) return {};
     const bool is_blank = !vm.spec.image.HasDisk();
     if (is_blank && vm.spec.disk_gib == 0) return {};
     ports::DiskOrder order;
@@ -190,8 +197,10 @@ StepResult CreateVm::CreateDisk(const StepContext& context) const {
     order.base_path = vm.spec.image.disk_path;
     order.base_format = vm.spec.image.disk_format;
     order.size_gib = vm.spec.disk_gib;
+    order.base_digest = StoredDisk(vm.spec.image);
     return host.CreateDisk(order, GuardOf(context));
   });
+  return sending ? *std::move(sending) : made;
 }
 
 StepResult CreateVm::DeleteDisk(const StepContext& context) const {

@@ -15,6 +15,7 @@
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
 #include "workflows/fleet.h"
+#include "workflows/image_watch.h"
 
 namespace vmonce::workflows {
 
@@ -32,6 +33,9 @@ struct WorkflowParts {
   Clock& clock;
   Random& random;
   WorkflowSettings settings;
+  ImageWatch* image_watch = nullptr;  // Null: the configuration's files are not looked at.
+  // Null: nothing that was brought to a host is removed there.
+  ports::ImageRegistry* stored_images = nullptr;
 };
 
 model::VmId SubjectOf(const engine::StepContext& context);

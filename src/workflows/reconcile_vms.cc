@@ -1,5 +1,7 @@
 #include "workflows/reconcile_vms.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "model/limits.h"
 #include "workflows/reconcile_view.h"
@@ -43,6 +45,7 @@ ReconcileReport ReconcileVms::Sweep(const model::HostId& host) {
     report.problem = handled.error().detail;
   }
   CountVolumes(view, report);
+  SweepImages(view);
   return report;
 }
 
@@ -224,6 +227,27 @@ void ReconcileVms::Act(const View& view, const ports::StraySighting& stray, bool
 // Its own fence: nobody else's effect is overruled by a sweep.
 ports::EffectGuard ReconcileVms::GuardOf(const View& view, const VmId& vm) const {
   return {view.ours.at(vm).label->fence, parts_.clock.Monotonic() + model::limits::kCallDeadline};
+}
+
+// What was brought there and is in the store no more. The host first, the store second: an image is
+// in the store before it is brought anywhere. Disks of machines that nobody wants any more may
+// still stand on it: then it stays.
+void ReconcileVms::SweepImages(const View& view) const {
+  if (parts_.stored_images == nullptr) return;
+  const Result<std::vector<Digest>> there = view.hypervisor->ListImages();
+  if (!there || there->empty()) return;
+  const Result<std::vector<model::StoredImage>> stored = parts_.stored_images->StoredImages();
+  if (!stored) return;
+  for (const Digest& digest : *there) {
+    if (std::ranges::find(*stored, digest, &model::StoredImage::disk) != stored->end()) continue;
+    const Status removed = view.hypervisor->RemoveImage(digest);
+    if (removed) {
+      logger_.Info("host_image_removed", {{"host", view.host.value}, {"image", ToHex(digest)}});
+    } else if (removed.error().code != ErrorCode::kConflict) {
+      logger_.Warning("host_image_kept",
+                      {{"host", view.host.value}, {"cause", removed.error().detail}});
+    }
+  }
 }
 
 void ReconcileVms::CountVolumes(const View& view, ReconcileReport& report) const {

@@ -63,6 +63,7 @@ class ReconcileVms {
            ReconcileReport& report) const;
   ports::EffectGuard GuardOf(const View& view, const model::VmId& vm) const;
   bool IsRemovable(const View& view, const ports::StraySighting& stray) const;
+  void SweepImages(const View& view) const;
   void CountVolumes(const View& view, ReconcileReport& report) const;
 
   const WorkflowParts& parts_;

@@ -124,6 +124,7 @@ class Node:
         self.sections = {"limits": {"lease_ttl": "1s", "reconcile_every": "1h"}, "log": {"level": "debug"}}
         self.host = {"id": "local"}
         self.more_hosts = []  # Tables like it; to be filled before the start.
+        self.image = {}  # More keys of the one image; likewise.
         self.guest = GUEST if real else self.dir
         if real:
             self.host |= {"uri": f"qemu:///embed?root={self.root}", "accel": "tcg"}
@@ -149,6 +150,7 @@ class Node:
                  "aliases": ["small"]}
         if boots:
             image["initrd"] = self.guest + "/initrd.gz"
+        image |= self.image
         tables = {"server": {"listen": f"127.0.0.1:{self.port}"}, "state": {"dir": self.state}} | self.sections
         text = ""
         hosts = [("[host]", host) for host in [self.host, *self.more_hosts]]

@@ -33,6 +33,23 @@ class HangingUp(E2eTest):
         self.check_machines(node, [vm["id"] for vm in node.vms()])
         self.assertEqual(len(node.vms()), 20)
 
+    def test_curl_gives_up_and_finds_its_machine_by_the_key(self):
+        # Report 25: no client of ours, only a header.
+        node = self.node(latency_ms=200)
+
+        def curl(*arguments, code=0):
+            done = subprocess.run(["curl", "-s", *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done)
+            return done.stdout
+        post = [node.url + "/v1/vms", "-H", "Idempotency-Key: by-curl", "-H", "Content-Type: application/json",
+                "-H", "Prefer: wait=30", "-d", json.dumps(spec("curled"))]
+        curl("--max-time", "0.3", *post, code=28)
+        found = json.loads(curl(node.url + "/v1/vms?idempotency_key=by-curl"))["items"]
+        self.assertEqual([vm["name"] for vm in found], ["curled"])
+        again = json.loads(curl(*post))
+        self.assertEqual((again["result"], again["vm"]["id"]), ("existing", found[0]["id"]))
+        self.check_machines(node, [found[0]["id"]])
+
     def test_two_requests_on_one_connection_and_a_slow_one(self):
         node = self.node()
         body = json.dumps(spec("piped")).encode()

@@ -3,7 +3,8 @@ import pathlib
 import time
 
 from libvirtd import Libvirtd
-from node import GUEST, E2eTest, Node, needs_guest, spec, wait_for
+from node import BIN, GUEST, E2eTest, Node, needs_guest, spec, wait_for
+from test_images import boot_disk
 
 @needs_guest
 class Hosts(E2eTest):
@@ -40,6 +41,29 @@ class Hosts(E2eTest):
         self.assertEqual(reserved, {"local": 512, "second": 512, "rack": 1024})
         # Report 127: what is there is what is wanted, on each host.
         self.assertEqual(len(self.libvirtd.running()), 2)
+
+    def test_a_stored_image_is_brought_to_another_machine_once_and_goes_with_its_name(self):
+        node = self.node
+        path = pathlib.Path(node.dir, "hello.raw")
+        path.write_bytes(boot_disk())
+        added = subprocess.run([BIN, "--url", node.url, "image", "add", str(path)], stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual(added.returncode, 0, added)
+        for host in ("local", "second"):
+            self.expect(node.call("POST", f"/v1/hosts/{host}/drain"), 200)
+        vms = []
+        for name in ("first", "second"):
+            made = self.expect(node.create(f"hello-{name}", spec(name, image="hello", memory_mib=512), wait=90), 201)
+            self.assertEqual(made.vm["host"], "rack")
+            vms.append(made.vm["id"])
+        brought = sorted(name for name in os.listdir(self.libvirtd.dir + "/pool") if "-image-" in name)
+        self.assertEqual(len(brought), 2, brought)  # The disk, and that it is whole.
+        node.console_with(vms[1], "vmonce-disk: booted")
+        for vm in vms:
+            self.expect(node.delete(vm), 200)
+        self.expect(node.call("DELETE", "/v1/images/hello"), 204)
+        wait_for("it is removed there", lambda: not any("-image-" in name
+                                                       for name in os.listdir(self.libvirtd.dir + "/pool")))
 
     def test_a_frozen_daemon_stops_no_work_on_other_hosts_and_goes_on_when_it_thaws(self):
         node = self.node

@@ -169,5 +169,39 @@ class Images(E2eTest):
         self.vmonce("image", "remove", "gone")
 
 
+class ConfiguredImage(E2eTest):
+    def setUp(self):
+        self.node = Node(limits={"reconcile_every": "100ms"})
+        self.addCleanup(self.node.close)
+        self.disk = pathlib.Path(self.node.dir, "data.raw")
+        self.disk.write_bytes(b"one" * 512)
+        self.node.image = {"disk": str(self.disk), "disk_format": "raw"}
+        self.node.start()
+
+    def changed(self):
+        return "\nvmonce_images_changed 1" in self.node.call("GET", "/metrics").body.decode()
+
+    def test_a_file_that_changes_under_its_vms_makes_no_more_and_is_told_everywhere(self):
+        node = self.node
+        first = self.expect(node.create("a", spec("a"), wait=60), 201).vm
+        kept = self.disk.with_suffix(".kept")
+        self.disk.rename(kept)
+        self.disk.write_bytes(b"two" * 512)
+        wait_for("the metric tells", self.changed)
+        refused = self.expect(node.create("b", spec("b")), 409, "image_changed")
+        self.assertIn(str(self.disk), refused.json["detail"])
+        self.assertIn("image_changed", node.log_text())
+        said = subprocess.run([BIN, "--url", node.url, "doctor", "--config", node.config_path], text=True,
+                              capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+        self.assertIn("no VM can be made of image tiny now", said.stdout)
+        self.assertEqual(node.get(f"/v1/vms/{first['id']}")["state"], "ready")
+        # Known over a restart, and over with the file put back.
+        node.restart()
+        self.assertTrue(self.changed())
+        kept.rename(self.disk)
+        wait_for("the metric tells", lambda: not self.changed())
+        self.expect(node.create("b", spec("b"), wait=60), 201)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -243,6 +243,39 @@ class Keys(E2eTest):
         self.assertEqual(again.headers.get("Idempotent-Replayed"), "true")
         self.assertEqual(again.vm["labels"], {"a": "x,y", "b": "ü"})
 
+    def test_an_answer_about_a_hundred_machines_is_told_whole_and_so_is_its_replay(self):
+        # Report 89: nothing is cut, neither the first time nor again.
+        node = self.node()
+        body = spec("many", count=100, labels={f"label-{n}": str(n) * 127 for n in range(32)})
+        first = self.expect(node.create("many", body), 202)
+        node.succeeded(first.operation["id"])
+        again = self.expect(node.create("many", body), 200)
+        for answer in (first, again):
+            self.assertGreater(len(answer.body), 500_000)
+            self.assertEqual(len(answer.body), int(answer.headers["Content-Length"]))
+            self.assertEqual([vm["labels"] for vm in answer.json["vms"]], [body["labels"]] * 100)
+        self.assertEqual([vm["id"] for vm in first.json["vms"]], [vm["id"] for vm in again.json["vms"]])
+
+    def test_one_identity_a_typed_conflict_and_a_stated_retention(self):
+        # Report 11: what a client that lost its answer may rely on, all of it.
+        node = self.shared
+        body = spec(self.name)
+        text = json.dumps(body).encode()
+        with socket.create_connection(("127.0.0.1", node.port)) as lost:
+            lost.sendall(b"POST /v1/vms HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         b"Idempotency-Key: %s\r\nContent-Length: %d\r\n\r\n" % (self.key.encode(), len(text)) + text)
+        answers = in_parallel(lambda _: node.create(self.key, body, wait=30), range(8))
+        self.assertEqual(len({answer.operation["id"] for answer in answers}), 1)
+        self.assertEqual(len({answer.vm["id"] for answer in answers}), 1)
+        changed = self.expect(node.create(self.key, body | {"cpus": 2}), 422, "idempotency_key_reused")
+        self.assertFalse(changed.json["retry_same_key"])
+        told = node.get("/v1/capabilities")
+        for figure in ("retention_s", "tombstone_retention_s", "key_ttl_s"):
+            self.assertGreater(told["idempotency"][figure], 0)
+        vm = answers[0].vm["id"]
+        self.expect(node.delete(vm), 200)
+        self.assertEqual(self.expect(node.create(self.key, body), 200).vm["state"], "deleted")
+
     def test_a_replay_shows_the_machine_as_it_is_now(self):
         # Report 92: immutable ids from the record, the state live.
         node = self.shared

@@ -23,6 +23,29 @@ Fault Refused() {
 
 model::Resources Used(World& world) { return *world.ledger().Usage(model::ProjectId{"default"}); }
 
+// report 56: that a key has expired is told by another code than that it was used for another
+// request, and names what it made.
+TEST(Expiry, IsToldFromAMismatchAndNamesTheVm) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  world.RunUntilQuiet();
+  world.Advance(40 * kDay);
+  world.SweepLedger();
+  const service::Outcome expired = world.Create("key-1", "web");
+  ASSERT_FALSE(expired.has_value());
+  EXPECT_EQ(expired.error().code, "idempotency_key_expired");
+  EXPECT_EQ(model::KindOf(expired.error().code).status, 410);
+  EXPECT_EQ(expired.error().vm, id);
+  const service::Outcome other = world.Create("key-1", "another");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().code, "idempotency_key_reused");
+  EXPECT_EQ(model::KindOf(other.error().code).status, 422);
+  EXPECT_TRUE(world.host().Domains().empty());
+}
+
 // report 53: as long as the VM lives, its key answers with it; long after its deletion, with 410.
 TEST(Expiry, AKeyLivesAsLongAsItsVmAndIsNeverSilentlyForgotten) {
   World world;

@@ -20,6 +20,71 @@ int EventsOf(World& world, const std::string& type) {
   return static_cast<int>(std::ranges::count(*events, type, &model::Event::type));
 }
 
+// report 8: the host's list is old and does not show the machine, while sweeps and a successor of
+// the worker that died race for it. It is found by its id, never by a list or a name.
+TEST(Reports, AListThatLagsMakesNoSecondMachine) {
+  World world;
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  Fault lag;
+  lag.list_lag = Milliseconds(2'000);
+  lag.omit = {id};
+  world.faults().Add(SimulatedCall::kList, lag, 100);
+  // Whatever the call, the process dies right after it, and a sweep comes before its successor.
+  for (int call = 1; call <= 8; ++call) {
+    world.crash().Arm(call, CrashPoint::When::kAfter);
+    world.RunUntilQuiet(Milliseconds(0));
+    world.Reconcile();
+    world.Advance(Milliseconds(15'000));  // The lease of the dead.
+  }
+  world.RunUntilQuiet();
+  world.Reconcile();
+  EXPECT_GT(world.faults().fired(), 0);
+  EXPECT_EQ(world.VmRow(id).state, VmState::kReady);
+  EXPECT_EQ(world.host().Domains().size(), 1u);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// report 43: the ledger fails before anything was accepted. Nothing is remembered of that, and the
+// same key is as good as new.
+TEST(Reports, AFailureBeforeTheClaimLeavesTheKeyUnused) {
+  World world;
+  world.crash().Arm(1, CrashPoint::When::kBefore);
+  EXPECT_THROW(world.Create("key-1", "web"), Crash);
+  ASSERT_TRUE(world.crash().has_fired());
+  world.Restart();
+  const service::Outcome answer = world.Create("key-1", "web");
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_FALSE(answer->is_replay);
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.host().Domains().size(), 1u);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// report 80: where a machine goes is no part of what a key stands for. The host that was best takes
+// no more: the machine is made on the other one, and the same key finds it there.
+TEST(Reports, AHostThatTakesNoMoreSendsTheMachineElsewhereUnderTheSameKey) {
+  WorldOptions options;
+  options.hosts = {"a", "b"};
+  World world(options);
+  const service::Outcome first = world.Create("key-1", "first");
+  ASSERT_TRUE(first.has_value());
+  world.RunUntilQuiet();
+  const model::HostId best = *world.VmRow(first->vms.front().id).host;
+  const service::Outcome created = world.Create("key-2", "second");
+  ASSERT_TRUE(created.has_value());
+  ASSERT_TRUE(world.Declare(best.value == "a" ? "b" : "a", model::HostState::kDraining));
+  world.RunUntilQuiet();
+  const model::VmId id = created->vms.front().id;
+  // Without that it would have gone to the emptier one.
+  EXPECT_EQ(world.VmRow(id).host, best);
+  const service::Outcome again = world.Create("key-2", "second");
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(again->is_replay);
+  EXPECT_EQ(again->vms.front().id, id);
+  EXPECT_EQ(world.host(best.value).Domains().size(), 2u);
+}
+
 // report 14, report 16: a job that is delivered four times, over a crash, bills one machine.
 TEST(Reports, AJobThatIsDeliveredAgainMakesAndTellsOneMachine) {
   World world;

@@ -58,12 +58,15 @@ struct World::Process {
       : replica{fmt::format("r-{:016x}", number)},
         fleet(*world.crashing_ledger_, *world.threads_, *world.logger_),
         sealer(std::string(32, 'k'), *world.random_),
+        image_watch(*world.ledger_, world.options_.look_at_file, *world.threads_, *world.logger_,
+                    {TinyImage()}),
         workflow_parts{*world.crashing_ledger_,
                        fleet,
                        sealer,
                        world.clock_,
                        *world.random_,
-                       {Milliseconds(20'000), Milliseconds(200), Milliseconds(3'000)}},
+                       {Milliseconds(20'000), Milliseconds(200), Milliseconds(3'000)},
+                       &image_watch},
         sagas(workflows::AllSagas(workflow_parts)),
         leases(*world.crashing_ledger_, world.clock_, *world.threads_, *world.logger_,
                {kTtl, Milliseconds(5'000)}),
@@ -103,6 +106,7 @@ struct World::Process {
   NoObserver observer;
   workflows::Fleet fleet;
   Sealer sealer;
+  workflows::ImageWatch image_watch;
   workflows::WorkflowParts workflow_parts;
   engine::SagaTable sagas;
   engine::LeaseKeeper leases;
@@ -234,6 +238,11 @@ void World::Restart() {
 Status World::TryRestart() {
   process_.reset();
   return Boot();
+}
+
+void World::LookAtImageFiles() {
+  process_->image_watch.Check();
+  process_->images.SetChanged(process_->image_watch.Changed());
 }
 
 workflows::LedgerAge World::Age() const { return process_->fleet.Age(); }

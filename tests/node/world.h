@@ -106,6 +106,8 @@ struct WorldOptions {
   std::vector<std::string> networks;
   // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
   Milliseconds record_within{0};
+  // What stands at a path of the configuration; empty: nothing does.
+  workflows::ImageWatch::Look look_at_file = [](const std::string&) { return std::nullopt; };
   bool has_ledger_file = false;  // Can be copied, restored and lost.
 };
 
@@ -135,6 +137,8 @@ class World {
   void Restart();
   Status TryRestart();
   workflows::LedgerAge Age() const;
+  // As the service does by period.
+  void LookAtImageFiles();
 
   // Of a ledger in a file. After the last two no service runs: Rebuild() or TryRestart() follows.
   void KeepCopy();

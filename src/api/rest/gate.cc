@@ -18,7 +18,8 @@ model::Role LeastRole(Access access) {
     case Access::kOpen: break;
     case Access::kViewer: return model::Role::kViewer;
     case Access::kMember: return model::Role::kMember;
-    case Access::kAdmin: return model::Role::kAdmin;
+    case Access::kAdmin:
+    case Access::kMetrics: return model::Role::kAdmin;
   }
   CHECK_MSG(access != Access::kOpen, "an open route has no gate");
   return model::Role::kAdmin;
@@ -42,13 +43,14 @@ http::Response TooMany(std::string_view who, std::chrono::nanoseconds wait) {
   return Reply(problem);
 }
 
-http::Response Forbidden(model::Role has, model::Role needed) {
+http::Response Forbidden(model::Role has, Access access) {
   model::Problem problem;
   problem.code = "forbidden";
   problem.detail = fmt::format(
-      "This needs a token with the role {}; yours has the role {}. Nothing was done and no key is "
+      "This needs a token with the role {}{}; yours has the role {}. Nothing was done and no key "
+      "is "
       "used up.",
-      ToString(needed), ToString(has));
+      access == Access::kMetrics ? "metrics or " : "", ToString(LeastRole(access)), ToString(has));
   return Reply(problem);
 }
 
@@ -79,7 +81,8 @@ std::optional<http::Response> Gate::Admit(Access access, http::Request& request)
   auto caller = authenticator_.Authenticate(token);
   if (!caller) return RefuseStranger(caller.error(), request, token.has_value());
   const model::Role needed = LeastRole(access);
-  if ((*caller)->role < needed) return Forbidden((*caller)->role, needed);
+  const bool is_scrape = access == Access::kMetrics && (*caller)->role == model::Role::kMetrics;
+  if ((*caller)->role < needed && !is_scrape) return Forbidden((*caller)->role, access);
   if ((*caller)->token) {
     if (const auto wait = tokens_.Take(*(*caller)->token, clock_.Monotonic())) {
       return TooMany("This token sends more requests than it may.", *wait);

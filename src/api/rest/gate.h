@@ -21,6 +21,7 @@ enum class Access {
   kViewer,  // At least this role.
   kMember,
   kAdmin,
+  kMetrics,  // Those who read the metrics, and the operator.
 };
 
 // Used by one thread, the io thread. What is borrowed outlives it.

@@ -16,7 +16,7 @@ class GateTest : public testing::Test {
  protected:
   GateTest() {
     for (const model::Role role :
-         {model::Role::kViewer, model::Role::kMember, model::Role::kAdmin}) {
+         {model::Role::kAdmin, model::Role::kMember, model::Role::kViewer, model::Role::kMetrics}) {
       service::NewToken wanted;
       wanted.project = {"web"};
       wanted.role = role;
@@ -67,13 +67,24 @@ TEST_F(GateTest, EveryRouteServesItsRoleAndThoseAbove) {
                                                {Access::kMember, model::Role::kMember},
                                                {Access::kAdmin, model::Role::kAdmin}};
   for (const RouteEntry& route : AllRoutes()) {
-    if (route.access == Access::kOpen) continue;
+    if (route.access == Access::kOpen || route.access == Access::kMetrics) continue;
     for (const auto& [role, secret] : secrets_) {
       const int expected = role >= least.at(route.access) ? 200 : 403;
       EXPECT_EQ(StatusOf(route.access, "Bearer " + secret), expected)
           << route.method << " " << route.path_template << " as " << ToString(role);
     }
   }
+}
+
+TEST_F(GateTest, TheMetricsAreReadByTheirOwnRoleAndTheOperatorAlone) {
+  for (const auto& [role, secret] : secrets_) {
+    const bool may = role == model::Role::kMetrics || role == model::Role::kAdmin;
+    EXPECT_EQ(StatusOf(Access::kMetrics, "Bearer " + secret), may ? 200 : 403) << ToString(role);
+  }
+  http::Request viewer = Bearing("Bearer " + secrets_[model::Role::kViewer]);
+  const auto forbidden = gate_.Admit(Access::kMetrics, viewer);
+  ASSERT_TRUE(forbidden);
+  EXPECT_NE(forbidden->body.find("role metrics or admin"), std::string::npos);
 }
 
 TEST_F(GateTest, ARefusalSaysWhatToDo) {

@@ -173,7 +173,11 @@ void ListImages(const FacePointer& face, http::Request request, http::Responder 
     return;
   }
   json::array items;
-  for (const model::Image& image : face->parts.queries.Images()) items.push_back(JsonOf(image));
+  for (const model::Image& image : face->parts.queries.Images()) {
+    json::object item = JsonOf(image);
+    if (auto problem = face->parts.queries.ProblemOf(image)) item["problem"] = *std::move(problem);
+    items.push_back(std::move(item));
+  }
   for (const model::StoredImage& image : *stored) items.push_back(JsonOf(image));
   respond(ReplyItems(std::move(items)));
 }

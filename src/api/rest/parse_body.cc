@@ -74,7 +74,7 @@ void ReadNewToken(JsonReader& reader, Time now, service::NewToken& token) {
     reader.AddProblem("project",
                       "must be letters, digits, '-', '_' and '.', and not begin with '.'");
   }
-  const auto role = reader.OneOf("role", {"viewer", "member", "admin"});
+  const auto role = reader.OneOf("role", {"metrics", "viewer", "member", "admin"});
   if (role) token.role = model::ParseRole(*role).value_or(model::Role::kViewer);
   token.name = reader.String("name", {0, limits::kTokenNameBytes}).value_or("");
   const auto expires = reader.String("expires_at", {1, limits::kNameBytes});

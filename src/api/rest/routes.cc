@@ -33,8 +33,8 @@ Codes Failures() {
 
 Codes OfCreate() {
   return With(With(With(Change(), Gate()), Failures()),
-              {"idempotency_key_required", "image_not_found", "name_taken", "quota_exceeded",
-               "no_capacity"});
+              {"idempotency_key_required", "image_not_found", "image_changed", "name_taken",
+               "quota_exceeded", "no_capacity"});
 }
 
 Codes OfVm() {
@@ -174,7 +174,7 @@ std::vector<RouteEntry> ServiceRoutes() {
        &GetReadiness,
        {200},
        {"ledger_unavailable", "hypervisor_unavailable"}},
-      {"GET", "/metrics", Access::kAdmin, kBlocking, &GetMetrics, {200}, {}},
+      {"GET", "/metrics", Access::kMetrics, kBlocking, &GetMetrics, {200}, {}},
   };
 }
 
