@@ -206,11 +206,12 @@ void Node::Parts::Wire() {
       *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
       service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
   vms = std::make_unique<service::VmService>(
-      service::ServiceParts{
-          *ledger, *intake, waiters, *workers, images, sealer, doors.clock, doors.random,
-          doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
-          [this] { return Closed(); },
-          [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
+      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
+                            doors.random, doors.threads, doors.logger,
+                            [this] { return capacity.Total(); }, replica,
+                            [this] { return Closed(); },
+                            [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
+                            &ledger->Watch()},
       service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -301,7 +302,7 @@ http::Router Node::Parts::Routes() {
   rest::RegisterRest(
       router,
       rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
-                      sealer, doors.clock, doors.logger,
+                      sealer, doors.clock, doors.threads, doors.logger,
                       service::Rate{config.auth.rate, config.auth.burst},
                       rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},

@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "ports/image_registry.h"
 #include "ports/ledger.h"
+#include "ports/ledger_watch.h"
 #include "ports/token_store.h"
 
 namespace vmonce::ledger {
@@ -69,6 +70,9 @@ class SqliteLedger final : public ports::Ledger,
   ~SqliteLedger() override;
   SqliteLedger(const SqliteLedger&) = delete;
   SqliteLedger& operator=(const SqliteLedger&) = delete;
+
+  // Lives as long as the ledger.
+  const ports::LedgerWatch& Watch() const;
 
   model::LedgerId Id() const override;
   Time Now() override;
