@@ -315,7 +315,7 @@ void VmService::NoteDuplicate(const model::OperationId& operation) {
 }
 
 void VmService::FlushDuplicates() {
-  std::map<model::OperationId, int> duplicates;
+  std::unordered_map<model::OperationId, int, UuidHash> duplicates;
   {
     MonitorLock lock(*monitor_);
     duplicates.swap(duplicates_);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -196,7 +197,7 @@ class VmService {
   const ServiceSettings settings_;
   KnownKeys known_keys_;
   std::unique_ptr<Monitor> monitor_;
-  std::map<model::OperationId, int> duplicates_ GUARDED_BY(*monitor_);
+  std::unordered_map<model::OperationId, int, UuidHash> duplicates_ GUARDED_BY(*monitor_);
   std::map<std::string, std::int64_t> outcomes_ GUARDED_BY(*monitor_);
 };
 
