@@ -11,7 +11,7 @@ using model::VmState;
 using std::chrono::hours;
 using Kind = service::ChangeRequest::Kind;
 
-// Of a create with that key that is ready; the answer to its second replay.
+// The replay of a create that is ready.
 service::Answer Replayed(World& world, const std::string& key, const std::string& name,
                          int count = 1) {
   EXPECT_TRUE(world.Create(key, name, count).has_value());
@@ -69,6 +69,7 @@ TEST(Repeat, WhatIsUnfinishedOrMayBeTriedAnewIsReadEachTime) {
   ASSERT_TRUE(unfinished.has_value());
   EXPECT_TRUE(unfinished->is_replay);
   EXPECT_FALSE(unfinished->reading.has_value());
+  world.RunUntilQuiet();
 
   hypervisor::Fault refused;
   refused.instead = Error{ErrorCode::kRefused, "made up"};
