@@ -53,6 +53,22 @@ TEST(JsonWriter, WritesStringsThatReadAsTheyWere) {
   EXPECT_EQ(boost::json::parse(out), boost::json::value(all));
 }
 
+// Of every length and at every place, since several bytes are looked at at once.
+TEST(JsonWriter, SeesWhatNeedsAnEscapeWhereverItStands) {
+  for (std::size_t size = 1; size <= 20; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int c = 0; c < 256; ++c) {
+        std::string text(size, '~');
+        text[at] = static_cast<char>(c);
+        std::string out;
+        AppendJsonString(out, text);
+        const bool is_plain = c >= 0x20 && c != '"' && c != '\\';
+        EXPECT_EQ(out == '"' + text + '"', is_plain) << size << " " << at << " " << c;
+      }
+    }
+  }
+}
+
 TEST(JsonWriter, AppendsToWhatIsThere) {
   std::string out = "data: ";
   JsonWriter json(out);
