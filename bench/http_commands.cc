@@ -161,10 +161,11 @@ void MeasureReplay(const Arguments& arguments) {
   Target target(arguments);
   const Creates creates(arguments);
   const auto keys = static_cast<std::uint64_t>(arguments.Number("keys"));
+  // One after the other, so that each is repeated as often as the others.
   std::uint64_t turn = 0;
   target.Measure(
       target.Until(arguments,
-                   [&](std::string& request) { creates.Append(request, Scatter(++turn) % keys); }),
+                   [&](std::string& request) { creates.Append(request, turn++ % keys); }),
       [](const LoadAnswer& answer) {
         const bool is_known = answer.status == 200 || answer.status == 202;
         Expect(answer, is_known && IsReplay(answer));

@@ -215,7 +215,7 @@ void Node::Parts::Wire() {
                             [this] { return capacity.Total(); }, replica,
                             [this] { return Closed(); },
                             [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
-                            [this] { return CreatesClosed(); }},
+                            [this] { return CreatesClosed(); }, &ledger->Watch()},
       service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -333,7 +333,7 @@ http::Router Node::Parts::Routes() {
   rest::RegisterRest(
       router,
       rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
-                      sealer, doors.clock, doors.logger,
+                      sealer, doors.clock, doors.threads, doors.logger,
                       service::Rate{config.auth.rate, config.auth.burst},
                       rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/json_writer.h"
 
 namespace vmonce {
 namespace {
@@ -25,39 +25,6 @@ unsigned Utf16Rank(char c) {
 bool Utf16Less(std::string_view a, std::string_view b) {
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
                                       [](char x, char y) { return Utf16Rank(x) < Utf16Rank(y); });
-}
-
-void AppendEscaped(std::string& out, char c) {
-  switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\b': out += "\\b"; return;
-    case '\t': out += "\\t"; return;
-    case '\n': out += "\\n"; return;
-    case '\f': out += "\\f"; return;
-    case '\r': out += "\\r"; return;
-    default: break;
-  }
-  if (static_cast<unsigned char>(c) < 0x20) {
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-  } else {
-    out += c;
-  }
-}
-
-void AppendString(std::string& out, std::string_view text) {
-  out += '"';
-  // What needs no escape, mostly all of it, goes as a whole.
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
-    out += text.substr(done, i - done);
-    AppendEscaped(out, c);
-    done = i + 1;
-  }
-  out += text.substr(done);
-  out += '"';
 }
 
 void AppendDouble(std::string& out, double number) {
@@ -80,7 +47,7 @@ void AppendObject(std::string& out, const json::object& object) {
   out += '{';
   for (const auto* member : members) {
     if (member != members.front()) out += ',';
-    AppendString(out, member->key());
+    AppendJsonString(out, member->key());
     out += ':';
     AppendValue(out, member->value());
   }
@@ -100,10 +67,10 @@ void AppendValue(std::string& out, const json::value& value) {
   switch (value.kind()) {
     case json::kind::null: out += "null"; return;
     case json::kind::bool_: out += value.get_bool() ? "true" : "false"; return;
-    case json::kind::int64: out += std::to_string(value.get_int64()); return;
-    case json::kind::uint64: out += std::to_string(value.get_uint64()); return;
+    case json::kind::int64: JsonWriter(out).Value(value.get_int64()); return;
+    case json::kind::uint64: JsonWriter(out).Value(value.get_uint64()); return;
     case json::kind::double_: AppendDouble(out, value.get_double()); return;
-    case json::kind::string: AppendString(out, value.get_string()); return;
+    case json::kind::string: AppendJsonString(out, value.get_string()); return;
     case json::kind::array: AppendArray(out, value.get_array()); return;
     case json::kind::object: AppendObject(out, value.get_object()); return;
   }

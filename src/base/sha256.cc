@@ -27,8 +27,10 @@ std::optional<unsigned> LowerHexValue(char c) {
 }  // namespace
 
 Digest Sha256(std::string_view data) {
+  // EVP_sha256() would be looked up among OpenSSL's providers, under a lock, with every call.
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   Digest digest;
-  CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1);
+  CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, sha256, nullptr) == 1);
   return digest;
 }
 
@@ -43,11 +45,10 @@ Digest HmacSha256(std::string_view key, std::string_view data) {
 
 std::string ToHex(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 0x0f]);
+  std::string text(bytes.size() * 2, '0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    text[2 * i] = kDigits[bytes[i] >> 4];
+    text[2 * i + 1] = kDigits[bytes[i] & 0x0f];
   }
   return text;
 }

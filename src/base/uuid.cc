@@ -21,12 +21,13 @@ std::optional<unsigned> HexValue(char c) {
 
 std::string ToString(const Uuid& uuid) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(36);
+  // Every answer has many of them: written in place.
+  std::string text(36, '-');
+  std::size_t at = 0;
   for (std::size_t i = 0; i < uuid.bytes.size(); ++i) {
-    if (HyphenBefore(i)) text.push_back('-');
-    text.push_back(kDigits[uuid.bytes[i] >> 4]);
-    text.push_back(kDigits[uuid.bytes[i] & 0x0f]);
+    if (HyphenBefore(i)) ++at;
+    text[at++] = kDigits[uuid.bytes[i] >> 4];
+    text[at++] = kDigits[uuid.bytes[i] & 0x0f];
   }
   return text;
 }

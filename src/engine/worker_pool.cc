@@ -56,6 +56,8 @@ void WorkerPool::HandOver(model::Operation operation, Instant asked) {
 }
 
 void WorkerPool::Notify() {
+  // Whoever becomes free looks for itself; until then there is nobody to take anything.
+  if (FreeWorkers() == 0) return;
   {
     MonitorLock lock(*dispatch_monitor_);
     is_notified_ = true;

@@ -124,6 +124,7 @@ bool SimulatedHost::HasVolume(const std::string& name) const {
 
 std::vector<model::HostPort> SimulatedHost::PortsInUse(const std::vector<model::HostPort>& ports,
                                                        const model::VmId& but_for) const {
+  if (ports.empty()) return {};
   MonitorLock lock(*monitor_);
   std::set<model::HostPort> taken = taken_ports_;
   for (const auto& [id, domain] : domains_) {

@@ -92,7 +92,7 @@ Result<std::unique_ptr<Db>> Connections::OpenReader() {
   if (!reader) return reader;
   sqlite3_busy_timeout((*reader)->Raw(), static_cast<int>(limits::kLedgerBusy.count()));
   (*reader)->RunScript(fmt::format("PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY;",
-                                   options_.page_cache_kib / 4));
+                                   options_.page_cache_kib / limits::kReaderCacheShare));
   if (Status set = ErrorOf(**reader); !set) return std::unexpected(set.error());
   return reader;
 }
@@ -182,6 +182,8 @@ void Connections::CloseAll() {
     idle_.clear();
     checkpointer_.reset();
   }
+  // What was read while the commit was in doubt need not be what the file says.
+  hot_vms_.Forget();
   writer_.reset();
 }
 

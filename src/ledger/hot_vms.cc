@@ -22,12 +22,15 @@ std::optional<model::Vm> HotVms::FindInTransaction(const model::VmId& id) const 
 void HotVms::Wrote(const model::Vm& vm) { written_[vm.id] = std::make_shared<model::Vm>(vm); }
 
 void HotVms::BeforeCommit() {
+  for (const auto& [id, row] : written_) watch_.Begins(id);
+  if (wrote_others_) watch_.BeginsWithAll();
   MonitorLock lock(*monitor_);
   if (wrote_others_) rows_.clear();
   for (const auto& [id, row] : written_) rows_.erase(id);
 }
 
 void HotVms::Committed() {
+  watch_.Ends();
   if (wrote_others_) {
     Undone();
     return;
@@ -45,6 +48,8 @@ void HotVms::Undone() {
 }
 
 void HotVms::Forget() {
+  watch_.BeginsWithAll();
+  watch_.Ends();
   Undone();
   MonitorLock lock(*monitor_);
   rows_.clear();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/threads.h"
+#include "ledger/vm_watch.h"
 #include "model/vm.h"
 
 namespace vmonce::ledger {
@@ -36,6 +37,9 @@ class HotVms {
   // After doubt about a commit.
   void Forget();
 
+  // Is told of the same writes.
+  const VmWatch& watch() const { return watch_; }
+
  private:
   using Rows = std::unordered_map<model::VmId, std::shared_ptr<const model::Vm>, UuidHash>;
 
@@ -46,6 +50,7 @@ class HotVms {
   // The writer's.
   Rows written_;
   bool wrote_others_ = false;
+  VmWatch watch_;
 };
 
 }  // namespace vmonce::ledger

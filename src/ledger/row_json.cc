@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/json_writer.h"
+
 namespace vmonce::ledger {
 namespace {
 
@@ -11,7 +13,9 @@ namespace json = boost::json;
 
 // Of a column's values; more is taken from the heap.
 constexpr std::size_t kColumnBytes = 4 * 1024;
-constexpr std::size_t kItemMembers = 13;
+// What most of them take as text.
+constexpr std::size_t kItemBytes = 128;
+constexpr std::size_t kSpecBytes = 512;
 // Most machines have none.
 constexpr const char* kNoLabels = "{}";
 
@@ -104,23 +108,22 @@ class Parsed {
   std::optional<json::value> value_;
 };
 
-void AddText(json::object& object, std::string_view name, const std::string& text) {
-  if (!text.empty()) object.emplace(name, text);
+void WriteText(JsonWriter& out, std::string_view name, const std::string& text) {
+  if (!text.empty()) out.Member(name, text);
 }
 
-void AddTexts(json::object& object, std::string_view name, const std::vector<std::string>& texts) {
-  if (texts.empty()) return;
-  json::array array(object.storage());
-  for (const std::string& text : texts) array.emplace_back(text);
-  object.emplace(name, std::move(array));
+void WriteTexts(JsonWriter& out, const std::vector<std::string>& texts) {
+  out.BeginArray();
+  for (const std::string& text : texts) out.Value(text);
+  out.EndArray();
 }
 
-json::object FailureObject(const model::Failure& failure, json::storage_ptr storage) {
-  json::object object(std::move(storage));
-  object.emplace("code", failure.code);
-  object.emplace("detail", failure.detail);
-  if (failure.passing) object.emplace("passing", true);
-  return object;
+void WriteFailure(JsonWriter& out, const model::Failure& failure) {
+  out.BeginObject();
+  out.Member("code", failure.code);
+  out.Member("detail", failure.detail);
+  if (failure.passing) out.Member("passing", true);
+  out.EndObject();
 }
 
 std::optional<model::Failure> ReadFailure(const json::value& value) {
@@ -133,24 +136,26 @@ std::optional<model::Failure> ReadFailure(const json::value& value) {
   return failure;
 }
 
-json::object ItemObject(const model::Item& item, json::storage_ptr storage) {
-  json::object object(storage);
-  object.reserve(kItemMembers);
-  object.emplace("index", item.index);
-  object.emplace("subject", ToString(item.subject));
-  if (item.phase != model::ItemPhase::kForward) object.emplace("phase", ToString(item.phase));
-  if (item.step != 0) object.emplace("step", item.step);
-  if (item.failures != 0) object.emplace("failures", item.failures);
-  if (item.blind_looks != 0) object.emplace("blind_looks", item.blind_looks);
-  if (!item.look_first) object.emplace("look_first", false);
-  if (item.not_before != Time{}) object.emplace("not_before_ms", ToUnixMs(item.not_before));
+void WriteItem(JsonWriter& out, const model::Item& item) {
+  out.BeginObject();
+  out.Member("index", item.index);
+  out.Member("subject", ToString(item.subject));
+  if (item.phase != model::ItemPhase::kForward) out.Member("phase", ToString(item.phase));
+  if (item.step != 0) out.Member("step", item.step);
+  if (item.failures != 0) out.Member("failures", item.failures);
+  if (item.blind_looks != 0) out.Member("blind_looks", item.blind_looks);
+  if (!item.look_first) out.Member("look_first", false);
+  if (item.not_before != Time{}) out.Member("not_before_ms", ToUnixMs(item.not_before));
   if (item.unsettled_until != Time{}) {
-    object.emplace("unsettled_until_ms", ToUnixMs(item.unsettled_until));
+    out.Member("unsettled_until_ms", ToUnixMs(item.unsettled_until));
   }
-  AddText(object, "call_left_by", item.call_left_by);
-  AddText(object, "memo", item.memo);
-  if (item.failure) object.emplace("failure", FailureObject(*item.failure, storage));
-  return object;
+  WriteText(out, "call_left_by", item.call_left_by);
+  WriteText(out, "memo", item.memo);
+  if (item.failure) {
+    out.Name("failure");
+    WriteFailure(out, *item.failure);
+  }
+  out.EndObject();
 }
 
 std::optional<model::Item> ReadItem(const json::value& value) {
@@ -179,33 +184,36 @@ std::optional<model::Item> ReadItem(const json::value& value) {
   return item;
 }
 
-json::object ImageObject(const model::Image& image, json::storage_ptr storage) {
-  json::object object(std::move(storage));
-  AddText(object, "id", image.id);
-  object.emplace("name", image.name);
-  object.emplace("kind", ToString(image.kind));
-  AddText(object, "disk_path", image.disk_path);
-  AddText(object, "disk_format", image.disk_format);
-  AddText(object, "kernel_path", image.kernel_path);
-  AddText(object, "initrd_path", image.initrd_path);
-  AddText(object, "cmdline", image.cmdline);
-  AddTexts(object, "aliases", image.aliases);
-  return object;
+void WriteImage(JsonWriter& out, const model::Image& image) {
+  out.BeginObject();
+  WriteText(out, "id", image.id);
+  out.Member("name", image.name);
+  out.Member("kind", ToString(image.kind));
+  WriteText(out, "disk_path", image.disk_path);
+  WriteText(out, "disk_format", image.disk_format);
+  WriteText(out, "kernel_path", image.kernel_path);
+  WriteText(out, "initrd_path", image.initrd_path);
+  WriteText(out, "cmdline", image.cmdline);
+  if (!image.aliases.empty()) {
+    out.Name("aliases");
+    WriteTexts(out, image.aliases);
+  }
+  out.EndObject();
 }
 
-json::array ForwardArray(const std::vector<model::Forward>& forwards) {
-  json::array array;
+void WriteForwards(JsonWriter& out, const std::vector<model::Forward>& forwards) {
+  out.BeginArray();
   for (const model::Forward& forward : forwards) {
-    json::object object;
-    object.emplace("guest_port", forward.guest_port);
+    out.BeginObject();
+    out.Member("guest_port", forward.guest_port);
     if (forward.protocol != model::Protocol::kTcp) {
-      object.emplace("protocol", ToString(forward.protocol));
+      out.Member("protocol", ToString(forward.protocol));
     }
-    if (forward.host_port != 0) object.emplace("host_port", forward.host_port);
-    AddText(object, "host_address", forward.host_address);
-    array.emplace_back(std::move(object));
+    if (forward.host_port != 0) out.Member("host_port", forward.host_port);
+    WriteText(out, "host_address", forward.host_address);
+    out.EndObject();
   }
-  return array;
+  out.EndArray();
 }
 
 // Absent is none of them.
@@ -250,48 +258,72 @@ std::optional<model::Image> ReadImage(const json::value& value) {
 }  // namespace
 
 std::string ItemsToJson(const std::vector<model::Item>& items) {
-  Scratch scratch;
-  json::array array(scratch.storage());
-  array.reserve(items.size());
-  for (const model::Item& item : items) array.emplace_back(ItemObject(item, scratch.storage()));
-  return json::serialize(array);
+  std::string text;
+  text.reserve(items.size() * kItemBytes);
+  JsonWriter out(text);
+  out.BeginArray();
+  for (const model::Item& item : items) WriteItem(out, item);
+  out.EndArray();
+  return text;
 }
 
 std::string FailureToJson(const model::Failure& failure) {
-  Scratch scratch;
-  return json::serialize(FailureObject(failure, scratch.storage()));
+  std::string text;
+  JsonWriter out(text);
+  WriteFailure(out, failure);
+  return text;
 }
 
 std::string SpecToJson(const model::VmSpec& spec) {
-  Scratch scratch;
-  json::object object(scratch.storage());
-  object.emplace("image", ImageObject(spec.image, scratch.storage()));
-  object.emplace("cpus", spec.cpus);
-  object.emplace("memory_mib", spec.memory_mib);
-  object.emplace("disk_gib", spec.disk_gib);
-  AddText(object, "hostname", spec.hostname);
-  AddTexts(object, "ssh_keys", spec.ssh_keys);
-  object.emplace("network", spec.network);
-  if (!spec.forwards.empty()) object.emplace("forward", ForwardArray(spec.forwards));
-  return json::serialize(object);
+  std::string text;
+  text.reserve(kSpecBytes);
+  JsonWriter out(text);
+  out.BeginObject();
+  out.Name("image");
+  WriteImage(out, spec.image);
+  out.Member("cpus", spec.cpus);
+  out.Member("memory_mib", spec.memory_mib);
+  out.Member("disk_gib", spec.disk_gib);
+  WriteText(out, "hostname", spec.hostname);
+  if (!spec.ssh_keys.empty()) {
+    out.Name("ssh_keys");
+    WriteTexts(out, spec.ssh_keys);
+  }
+  out.Member("network", spec.network);
+  if (!spec.forwards.empty()) {
+    out.Name("forward");
+    WriteForwards(out, spec.forwards);
+  }
+  out.EndObject();
+  return text;
 }
 
 std::string ForwardsToJson(const std::vector<model::Forward>& forwards, int moves) {
-  json::object object;
-  object.emplace("forwards", ForwardArray(forwards));
-  if (moves != 0) object.emplace("moves", moves);
-  return json::serialize(object);
+  std::string text;
+  JsonWriter out(text);
+  out.BeginObject();
+  out.Name("forwards");
+  WriteForwards(out, forwards);
+  if (moves != 0) out.Member("moves", moves);
+  out.EndObject();
+  return text;
 }
 
 std::string AddressesToJson(const std::vector<std::string>& addresses) {
-  return json::serialize(json::array(addresses.begin(), addresses.end()));
+  std::string text;
+  JsonWriter out(text);
+  WriteTexts(out, addresses);
+  return text;
 }
 
 std::string LabelsToJson(const std::map<std::string, std::string>& labels) {
   if (labels.empty()) return kNoLabels;
-  json::object object;
-  for (const auto& [name, value] : labels) object.emplace(name, value);
-  return json::serialize(object);
+  std::string text;
+  JsonWriter out(text);
+  out.BeginObject();
+  for (const auto& [name, value] : labels) out.Member(name, value);
+  out.EndObject();
+  return text;
 }
 
 std::optional<std::vector<model::Item>> ItemsFromJson(std::string_view text) {

@@ -174,6 +174,10 @@ SqliteLedger::~SqliteLedger() = default;
 model::LedgerId SqliteLedger::Id() const { return parts_->id; }
 Time SqliteLedger::Now() { return parts_->clock.Now(); }
 
+const ports::LedgerWatch& SqliteLedger::Watch() const {
+  return parts_->connections->hot_vms().watch();
+}
+
 Status SqliteLedger::Ping() {
   auto answer = parts_->Read<bool>([](Db& db) {
     Query query = db.Prepare("SELECT 1 FROM totals");

@@ -18,6 +18,7 @@
 #include "ports/image_registry.h"
 #include "ports/ledger.h"
 #include "ports/ledger_rebuild.h"
+#include "ports/ledger_watch.h"
 #include "ports/token_store.h"
 
 namespace vmonce::ledger {
@@ -74,6 +75,9 @@ class SqliteLedger final : public ports::Ledger,
   ~SqliteLedger() override;
   SqliteLedger(const SqliteLedger&) = delete;
   SqliteLedger& operator=(const SqliteLedger&) = delete;
+
+  // Lives as long as the ledger.
+  const ports::LedgerWatch& Watch() const;
 
   model::LedgerId Id() const override;
   Time Now() override;

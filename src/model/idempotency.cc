@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "model/limits.h"
 
 namespace vmonce::model {
@@ -62,6 +63,7 @@ bool MayPass(const Operation& record) {
 
 // [[name,value],...], sorted by name. Values of one name keep their order: it may mean something.
 std::string CanonicalQuery(const RequestImage& request) {
+  if (request.query.empty()) return "[]";
   auto sorted = request.query;
   std::ranges::stable_sort(sorted, {}, &std::pair<std::string, std::string>::first);
   boost::json::array query;
@@ -71,7 +73,9 @@ std::string CanonicalQuery(const RequestImage& request) {
 }
 
 std::string CanonicalText(const std::string& text) {
-  return CanonicalJson(boost::json::string(text));
+  std::string canonical;
+  AppendJsonString(canonical, text);
+  return canonical;
 }
 
 }  // namespace

@@ -2,65 +2,81 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <boost/json.hpp>
+#include <map>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "model/limits.h"
 
 namespace vmonce::model {
 namespace {
 
 constexpr int kIntentVersion = 1;
-constexpr std::size_t kIntentMembers = 16;
-// Of the values while they are written; more is taken from the heap.
-constexpr std::size_t kIntentBytes = 4 * 1024;
+constexpr std::size_t kUsualBytes = 512;
 
 bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-// In the order asked: it is the order in which they are shown.
-boost::json::array ForwardArray(const std::vector<Forward>& forwards) {
-  boost::json::array array;
+void WriteForwards(JsonWriter& json, const std::vector<Forward>& forwards) {
+  json.BeginArray();
+  // In the order asked: it is the order in which they are shown.
   for (const Forward& forward : forwards) {
-    array.push_back(boost::json::object{{"guest_port", forward.guest_port},
-                                        {"host_port", forward.host_port},
-                                        {"protocol", ToString(forward.protocol)}});
+    json.BeginObject();
+    json.Member("guest_port", forward.guest_port);
+    json.Member("host_port", forward.host_port);
+    json.Member("protocol", ToString(forward.protocol));
+    json.EndObject();
   }
-  return array;
+  json.EndArray();
+}
+
+// In the order of UTF-16, which is not the map's.
+std::string CanonicalLabels(const std::map<std::string, std::string>& labels) {
+  boost::json::object object;
+  for (const auto& [name, value] : labels) object[name] = value;
+  return CanonicalJson(object);
 }
 
 }  // namespace
 
+// The members stand in the order of their names, as RFC 8785 wants them.
 std::string Serialise(const CreateIntent& intent) {
-  std::array<unsigned char, kIntentBytes> memory;
-  boost::json::monotonic_resource resource(memory.data(), memory.size());
-  boost::json::object json(&resource);
-  json.reserve(kIntentMembers);
-  json["version"] = kIntentVersion;
-  json["name"] = intent.name;
-  json["image"] = intent.image;
-  json["count"] = intent.count;
-  json["cpus"] = intent.cpus;
-  json["memory_mib"] = intent.memory_mib;
-  json["disk_gib"] = intent.disk_gib;
-  json["hostname"] = intent.hostname;
-  boost::json::array& keys = json["ssh_keys"].emplace_array();
-  for (const std::string& key : intent.ssh_keys) keys.emplace_back(key);
-  json["network"] = intent.network;
-  if (!intent.forwards.empty()) json["forward"] = ForwardArray(intent.forwards);
-  boost::json::object& labels = json["labels"].emplace_object();
-  for (const auto& [key, value] : intent.labels) labels[key] = value;
   const CreateIntent unasked;
-  if (intent.desired != unasked.desired) json["desired"] = ToString(intent.desired);
-  if (intent.restart != unasked.restart) json["restart"] = ToString(intent.restart);
-  if (intent.user_data_mac) {
-    json["user_data_mac"] = ToHex(*intent.user_data_mac);
-  } else {
-    json["user_data_mac"] = nullptr;
+  std::string text;
+  text.reserve(kUsualBytes);
+  JsonWriter json(text);
+  json.BeginObject();
+  json.Member("count", intent.count);
+  json.Member("cpus", intent.cpus);
+  if (intent.desired != unasked.desired) json.Member("desired", ToString(intent.desired));
+  json.Member("disk_gib", intent.disk_gib);
+  if (!intent.forwards.empty()) {
+    json.Name("forward");
+    WriteForwards(json, intent.forwards);
   }
-  return CanonicalJson(json);
+  json.Member("hostname", intent.hostname);
+  json.Member("image", intent.image);
+  json.Name("labels");
+  json.Raw(intent.labels.empty() ? "{}" : CanonicalLabels(intent.labels));
+  json.Member("memory_mib", intent.memory_mib);
+  json.Member("name", intent.name);
+  json.Member("network", intent.network);
+  if (intent.restart != unasked.restart) json.Member("restart", ToString(intent.restart));
+  json.Name("ssh_keys");
+  json.BeginArray();
+  for (const std::string& key : intent.ssh_keys) json.Value(key);
+  json.EndArray();
+  json.Name("user_data_mac");
+  if (intent.user_data_mac) {
+    json.Value(ToHex(*intent.user_data_mac));
+  } else {
+    json.Null();
+  }
+  json.Member("version", kIntentVersion);
+  json.EndObject();
+  return text;
 }
 
 std::string ItemName(const std::string& name, int index, int count) {

@@ -12,6 +12,8 @@ struct VmService::Pending {
   // Of a create that is claimed, or whose key was first used through another face.
   std::string intent;
   Instant answer_by{};  // When waiting ends.
+  // Before the record was read; absent when it was not read for this request alone.
+  std::optional<ports::Moment> read_since;
   Done done;
 
   bool MayWait(Clock& clock) const { return clock.Monotonic() < answer_by; }

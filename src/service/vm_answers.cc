@@ -57,8 +57,7 @@ void VmService::Accepted(const PendingPointer& pending, ports::AcceptOutcome out
     if (accepted->operation.sequence != 0) answer.operation = std::move(accepted->operation);
     answer.vms = std::move(accepted->vms);
     if (pending->key_hash && answer.operation) {
-      cache_.Put(pending->asked.caller.project, *pending->key_hash,
-                 {pending->fingerprint, answer.operation->id});
+      known_keys_.Put(pending->asked.caller.project, *pending->key_hash);
     }
     AnswerOrWait(pending, std::move(answer), "created");
   } else if (auto* known = std::get_if<ports::Known>(&*outcome)) {
@@ -84,7 +83,7 @@ void VmService::AnswerFound(const PendingPointer& pending,
     return;
   }
   const model::Tombstone& tombstone = std::get<ports::KnownTombstone>(found).tombstone;
-  cache_.Forget(pending->asked.caller.project, *pending->key_hash);
+  known_keys_.Forget(pending->asked.caller.project, *pending->key_hash);
   if (model::Decide(tombstone, pending->fingerprint) == KnownAnswer::kExpired) {
     Reply(pending, std::unexpected(ExpiredProblem(tombstone)), "expired");
     return;
@@ -95,8 +94,7 @@ void VmService::AnswerFound(const PendingPointer& pending,
 void VmService::AnswerKnown(const PendingPointer& pending, ports::Known known, bool may_revive) {
   const Operation& operation = known.operation;
   if (pending->key_hash) {
-    cache_.Put(pending->asked.caller.project, *pending->key_hash,
-               {operation.fingerprint, operation.id});
+    known_keys_.Put(pending->asked.caller.project, *pending->key_hash);
   }
   const KnownAnswer decided =
       DecideFor(operation, pending->asked, pending->fingerprint, pending->intent);
@@ -116,9 +114,33 @@ void VmService::AnswerKnown(const PendingPointer& pending, ports::Known known, b
   }
   Answer answer;
   answer.is_replay = true;
+  answer.reading = ReadingOf(*pending, known);
   answer.vms = std::move(known.vms);
   answer.operation = std::move(known.operation);
   AnswerOrWait(pending, std::move(answer), "replayed");
+}
+
+// A record that has succeeded is written no more, and goes only together with its VMs' rows.
+std::optional<Reading> VmService::ReadingOf(const Pending& pending,
+                                            const ports::Known& known) const {
+  const Operation& operation = known.operation;
+  const bool is_final = operation.kind == model::OperationKind::kCreate &&
+                        operation.state == model::OperationState::kSucceeded &&
+                        known.vms.size() == operation.items.size();
+  if (!pending.read_since || !is_final) return std::nullopt;
+  Reading reading{*pending.read_since, operation.id, {}};
+  for (const model::Vm& vm : known.vms) reading.vms.push_back(vm.id);
+  return reading;
+}
+
+bool VmService::Repeat(const Reading& reading) {
+  const bool stands = std::ranges::all_of(reading.vms, [&](const model::VmId& vm) {
+    return parts_.watch->IsUnchanged(vm, reading.since);
+  });
+  if (!stands) return false;
+  NoteDuplicate(reading.operation);
+  Count("replayed");
+  return true;
 }
 
 // One guarded transaction gives the same operation a new attempt; of many retries one wins, and the
@@ -213,10 +235,7 @@ Outcome VmService::Complete(Answer answer) const {
 }
 
 void VmService::Reply(const PendingPointer& pending, Outcome outcome, std::string_view counted_as) {
-  {
-    MonitorLock lock(*monitor_);
-    ++outcomes_[std::string(counted_as)];
-  }
+  Count(counted_as);
   pending->done(std::move(outcome));
 }
 
@@ -288,6 +307,11 @@ model::Problem VmService::MismatchOf(const Asked& asked, const Operation& operat
   return problem;
 }
 
+void VmService::Count(std::string_view outcome) {
+  MonitorLock lock(*monitor_);
+  ++outcomes_[std::string(outcome)];
+}
+
 void VmService::NoteDuplicate(const model::OperationId& operation) {
   MonitorLock lock(*monitor_);
   // Bounded: what does not fit between two flushes is not told, and costs nothing else.
@@ -297,7 +321,7 @@ void VmService::NoteDuplicate(const model::OperationId& operation) {
 }
 
 void VmService::FlushDuplicates() {
-  std::map<model::OperationId, int> duplicates;
+  std::unordered_map<model::OperationId, int, UuidHash> duplicates;
   {
     MonitorLock lock(*monitor_);
     duplicates.swap(duplicates_);

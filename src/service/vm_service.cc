@@ -1,6 +1,7 @@
 #include "service/vm_service.h"
 
 #include "base/check.h"
+#include "base/json_writer.h"
 #include "model/label.h"
 #include "model/limits.h"
 #include "service/pending.h"
@@ -40,10 +41,7 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
 }  // namespace
 
 VmService::VmService(const ServiceParts& parts, ServiceSettings settings)
-    : parts_(parts),
-      settings_(std::move(settings)),
-      cache_(parts.threads, model::limits::kReplayCacheEntries),
-      monitor_(parts.threads.NewMonitor()) {}
+    : parts_(parts), settings_(std::move(settings)), monitor_(parts.threads.NewMonitor()) {}
 
 void VmService::Create(CreateRequest request, Done done) {
   CHECK_MSG(request.asked.key.has_value(), "a face let a create without a key through");
@@ -51,17 +49,18 @@ void VmService::Create(CreateRequest request, Done done) {
   const model::ProjectId project = pending->asked.caller.project;
   const Digest hash = *pending->key_hash;
 
-  const bool is_cached = cache_.Find(project, hash).has_value();
+  const bool is_known = known_keys_.Has(project, hash);
   // Resolved once: what the name means from now on is this request's no more.
   std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
   std::optional<model::Problem> refusal = WhyNot(request.intent, image);
-  if (!is_cached && !refusal) {
+  if (!is_known && !refusal) {
     Claim(request, *image, pending);
     return;
   }
   // A known key is answered by its record, whatever has become of the image since.
   auto look_up = [this, pending, request = std::move(request), image = std::move(image),
                   refusal = std::move(refusal)]() mutable {
+    if (parts_.watch != nullptr) pending->read_since = parts_.watch->Now();
     auto found = parts_.ledger.FindByKey(pending->asked.caller.project, *pending->key_hash);
     if (!found) {
       Reply(pending, std::unexpected(LedgerProblem(found.error())), "ledger_unavailable");
@@ -73,7 +72,7 @@ void VmService::Create(CreateRequest request, Done done) {
     } else if (refusal) {
       Reply(pending, std::unexpected(std::move(*refusal)), "refused");
     } else {
-      cache_.Forget(pending->asked.caller.project, *pending->key_hash);
+      known_keys_.Forget(pending->asked.caller.project, *pending->key_hash);
       Claim(request, *image, pending);
     }
   };
@@ -315,8 +314,11 @@ void VmService::Submit(ports::Submission submission, const PendingPointer& pendi
   accepted.type = "operation.accepted";
   accepted.project = submission.operation.project;
   accepted.subject = ToString(submission.operation.id);
-  accepted.data = boost::json::serialize(boost::json::object{
-      {"operation", accepted.subject}, {"kind", ToString(submission.operation.kind)}});
+  JsonWriter data(accepted.data);
+  data.BeginObject();
+  data.Member("operation", accepted.subject);
+  data.Member("kind", ToString(submission.operation.kind));
+  data.EndObject();
   submission.events.push_back(std::move(accepted));
   const bool is_queued = parts_.intake.Submit(
       std::move(submission),

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,11 +22,12 @@
 #include "model/problem.h"
 #include "model/vm.h"
 #include "ports/ledger.h"
+#include "ports/ledger_watch.h"
 #include "service/caller.h"
 #include "service/images.h"
 #include "service/intake.h"
+#include "service/known_keys.h"
 #include "service/quotas.h"
-#include "service/replay_cache.h"
 #include "service/waiters.h"
 
 namespace vmonce::service {
@@ -62,12 +64,21 @@ struct ChangeRequest {
   std::optional<model::RestartPolicy> restart;               // kUpdate.
 };
 
+// What a replay was read from, and when: it is what a replay now would say while all of it stands.
+struct Reading {
+  ports::Moment since;
+  model::OperationId operation;  // Has succeeded, which nothing changes while its VMs have rows.
+  std::vector<model::VmId> vms;  // All of the operation's.
+};
+
 struct Answer {
   bool is_replay = false;  // The key, or the deletion, was known before.
   // Absent for an update without a key, and for a VM deleted so long ago that the record is gone.
   std::optional<model::Operation> operation;
   std::vector<model::Vm> vms;   // By index, live.
   std::optional<Time> expires;  // When the record will become a tombstone, as things stand.
+  // Of the replay of a create that has succeeded: see VmService::Repeat().
+  std::optional<Reading> reading;
 };
 using Outcome = std::expected<Answer, model::Problem>;
 using Done = std::function<void(Outcome)>;
@@ -110,6 +121,8 @@ struct ServiceParts {
   // Why no create that is not known yet may be accepted, if so, while all else goes on. Quick. May
   // be empty.
   std::function<std::optional<model::Problem>()> creates_closed;
+  // Null: no answer is ever given again from memory.
+  const ports::LedgerWatch* watch = nullptr;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.
@@ -119,6 +132,11 @@ class VmService {
 
   void Create(CreateRequest request, Done done);
   void Change(ChangeRequest request, Done done);
+
+  // True: the answer that came with `reading` is the answer to the same request now, and was
+  // counted as one more duplicate. The caller was authorised now, as for any request. Quick: asks
+  // no ledger.
+  bool Repeat(const Reading& reading);
 
   // Marks every VM of an unfinished create for deletion. It ends as cancelled, or, when some of a
   // batch were ready before, as what they made of it. When a mark cannot be made the problem is
@@ -174,13 +192,15 @@ class VmService {
   std::expected<DryRun, model::Problem> WouldReplay(
       const Pending& pending, const std::variant<ports::Known, ports::KnownTombstone>& found) const;
   model::Problem MismatchOf(const Asked& asked, const model::Operation& operation) const;
+  std::optional<Reading> ReadingOf(const Pending& pending, const ports::Known& known) const;
+  void Count(std::string_view outcome);
   void NoteDuplicate(const model::OperationId& operation);
 
   const ServiceParts parts_;
   const ServiceSettings settings_;
-  ReplayCache cache_;
+  KnownKeys known_keys_;
   std::unique_ptr<Monitor> monitor_;
-  std::map<model::OperationId, int> duplicates_ GUARDED_BY(*monitor_);
+  std::unordered_map<model::OperationId, int, UuidHash> duplicates_ GUARDED_BY(*monitor_);
   std::map<std::string, std::int64_t> outcomes_ GUARDED_BY(*monitor_);
 };
 

@@ -1,6 +1,6 @@
 #include "workflows/parts.h"
 
-#include <boost/json.hpp>
+#include "base/json_writer.h"
 
 namespace vmonce::workflows {
 
@@ -52,33 +52,35 @@ ports::EffectGuard GuardOf(const engine::StepContext& context) {
 
 model::Event VmEvent(const WorkflowParts& parts, std::string_view type, const model::Vm& vm,
                      const model::OperationId& operation) {
-  boost::json::object data;
-  data["vm"] = ToString(vm.id);
-  data["name"] = vm.name;
-  data["operation"] = ToString(operation);
-  if (vm.host) data["host"] = vm.host->value;
   model::Event event;
+  JsonWriter data(event.data);
+  data.BeginObject();
+  data.Member("vm", ToString(vm.id));
+  data.Member("name", vm.name);
+  data.Member("operation", ToString(operation));
+  if (vm.host) data.Member("host", vm.host->value);
+  data.EndObject();
   event.id = NewUuidV7(parts.clock, parts.random);
   event.type = type;
   event.project = vm.project;
   event.subject = ToString(vm.id);
-  event.data = boost::json::serialize(data);
   return event;
 }
 
 model::Event OperationEvent(const WorkflowParts& parts, const model::Operation& operation) {
-  boost::json::object data;
-  data["operation"] = ToString(operation.id);
-  data["kind"] = ToString(operation.kind);
-  data["state"] = ToString(operation.state);
-  data["attempt"] = operation.attempt;
-  if (operation.failure) data["code"] = operation.failure->code;
   model::Event event;
+  JsonWriter data(event.data);
+  data.BeginObject();
+  data.Member("operation", ToString(operation.id));
+  data.Member("kind", ToString(operation.kind));
+  data.Member("state", ToString(operation.state));
+  data.Member("attempt", operation.attempt);
+  if (operation.failure) data.Member("code", operation.failure->code);
+  data.EndObject();
   event.id = NewUuidV7(parts.clock, parts.random);
   event.type = "operation." + std::string(ToString(operation.state));
   event.project = operation.project;
   event.subject = ToString(operation.id);
-  event.data = boost::json::serialize(data);
   return event;
 }
 

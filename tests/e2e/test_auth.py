@@ -92,9 +92,12 @@ class Auth(E2eTest):
         first, second = self.token(node, "web", token=admin), self.token(node, "web", token=admin)
         viewer, other = self.token(node, "web", "viewer", admin), self.token(node, "other", token=admin)
         made = self.expect(node.call("POST", "/v1/vms", spec("a"), "k", bearer(first)), 202)
-        again = node.call("POST", "/v1/vms", spec("a"), "k", bearer(second))
-        self.assertTrue(again.replayed, again)
-        self.assertEqual(again.vm["id"], made.vm["id"])
+        self.expect(node.call("POST", "/v1/vms", spec("a"), "k", bearer(first) | {"Prefer": "wait=30"}), 200)
+        # From memory as from the ledger.
+        for _ in range(3):
+            again = node.call("POST", "/v1/vms", spec("a"), "k", bearer(second))
+            self.assertTrue(again.replayed, again)
+            self.assertEqual(again.vm["id"], made.vm["id"])
         self.expect(node.call("POST", "/v1/vms", spec("a"), "k", bearer(viewer)), 403, "forbidden")
         self.expect(node.call("POST", "/v1/vms", spec("a"), "k"), 401)
         # The same key and name of another project make another machine, as if nobody had used them.

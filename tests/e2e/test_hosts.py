@@ -1,5 +1,6 @@
 """One node with several hosts: two made up, and a real libvirt daemon that is frozen, killed and started again."""
 import pathlib
+import subprocess
 import time
 
 from libvirtd import Libvirtd

@@ -96,7 +96,8 @@ struct World::Process {
                  [&world] { return Result<model::Resources>(world.options_.capacity); }, replica,
                  [this] { return ClosedBy(fleet, workflows::LedgerAge::kBehind); },
                  [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
-                 [this] { return ClosedBy(fleet, workflows::LedgerAge::kPartly); }},
+                 [this] { return ClosedBy(fleet, workflows::LedgerAge::kPartly); },
+                 &world.ledger_->Watch()},
                 {service::Quotas(service::ProjectQuota{world.quota_}), 1000,
                  std::chrono::seconds(120), world.options_.retention}),
         reconciler(workflow_parts, *world.logger_,
@@ -331,6 +332,14 @@ service::Outcome World::ForceStop(const model::VmId& vm) {
   request.vm = vm;
   request.force = true;
   return Change(std::move(request));
+}
+
+bool World::Repeat(const service::Reading& reading) { return process_->service.Repeat(reading); }
+
+void World::FlushDuplicates() { process_->service.FlushDuplicates(); }
+
+std::int64_t World::OutcomeCount(const std::string& outcome) const {
+  return process_->service.OutcomeCounts()[outcome];
 }
 
 service::Outcome World::Cancel(const model::OperationId& operation) {

@@ -126,6 +126,10 @@ class World {
                           std::optional<std::string> key = std::nullopt);
   service::Outcome ForceStop(const model::VmId& vm);
   service::Outcome Cancel(const model::OperationId& operation);
+  // As a face that has the answer at hand would ask.
+  bool Repeat(const service::Reading& reading);
+  void FlushDuplicates();
+  std::int64_t OutcomeCount(const std::string& outcome) const;
 
   // Works until nothing is due within `horizon`, moving the clock to what is due next. A crash ends
   // the process, and a new one goes on (at most `restarts` times, CHECK).

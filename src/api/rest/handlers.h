@@ -6,16 +6,21 @@
 #include <memory>
 
 #include "api/rest/gate.h"
+#include "api/rest/repeats.h"
 #include "api/rest/rest.h"
 #include "http/handler.h"
+#include "model/work_limits.h"
 
 namespace vmonce::rest {
 
 struct Face {
   explicit Face(RestParts p)
-      : parts(std::move(p)), gate(parts.authenticator, parts.clock, parts.logger, parts.rate) {}
+      : parts(std::move(p)),
+        gate(parts.authenticator, parts.clock, parts.logger, parts.rate),
+        repeats(parts.threads, model::limits::kRepeatedAnswerBytes) {}
   const RestParts parts;
   Gate gate;
+  Repeats repeats;
   // Of the threads that read for everybody, sweeps on demand hold one at most.
   std::atomic<bool> is_sweeping = false;
 };

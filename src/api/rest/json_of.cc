@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "base/rfc3339.h"
 #include "model/restart.h"
 
@@ -10,28 +11,49 @@ namespace {
 
 namespace json = boost::json;
 
-// Room for all of them at once.
-constexpr std::size_t kVmMembers = 32;
-constexpr std::size_t kOperationMembers = 16;
+// What most of them take.
+constexpr std::size_t kVmBytes = 1280;
+constexpr std::size_t kOperationBytes = 768;
 
 void AddTime(json::object& object, std::string_view name, const std::optional<Time>& time) {
   if (time) object[name] = FormatRfc3339(*time);
 }
 
-void AddFailure(json::object& object, const std::optional<model::Failure>& failure) {
-  if (failure) object["failure"] = JsonOf(*failure);
+void WriteTime(JsonWriter& out, std::string_view name, const std::optional<Time>& time) {
+  if (time) out.Member(name, FormatRfc3339(*time));
 }
 
-void AddItem(json::array& items, const model::Operation& operation, const model::Item& item,
-             const StepName& step_name) {
-  json::object& object = items.emplace_back(json::object(items.storage())).get_object();
-  object["index"] = item.index;
-  object["vm"] = ToString(item.subject);
-  object["phase"] = ToString(item.phase);
-  object["step"] = item.step;
-  object["step_name"] = item.step < 0 ? std::string() : step_name(operation.kind, item.step);
-  object["failures"] = item.failures;
-  AddFailure(object, item.failure);
+void WriteFailure(JsonWriter& out, const std::optional<model::Failure>& failure) {
+  if (!failure) return;
+  out.Name("failure");
+  out.BeginObject();
+  out.Member("code", failure->code);
+  out.Member("detail", failure->detail);
+  out.Member("retryable", failure->passing);
+  out.EndObject();
+}
+
+// Null stands for what is not known.
+void WriteOrNull(JsonWriter& out, std::string_view name, std::string_view text, bool is_known) {
+  out.Name(name);
+  if (is_known) {
+    out.Value(text);
+  } else {
+    out.Null();
+  }
+}
+
+void WriteItem(JsonWriter& out, const model::Operation& operation, const model::Item& item,
+               const StepName& step_name) {
+  out.BeginObject();
+  out.Member("index", item.index);
+  out.Member("vm", ToString(item.subject));
+  out.Member("phase", ToString(item.phase));
+  out.Member("step", item.step);
+  out.Member("step_name", item.step < 0 ? std::string() : step_name(operation.kind, item.step));
+  out.Member("failures", item.failures);
+  WriteFailure(out, item.failure);
+  out.EndObject();
 }
 
 json::object EntryJson(const model::TimelineEntry& entry) {
@@ -46,22 +68,46 @@ json::object EntryJson(const model::TimelineEntry& entry) {
 }
 
 // All that were asked for; where the host listens is null while nothing is reserved.
-json::array ForwardsJson(const model::Vm& vm) {
-  json::array array;
+void WriteForwards(JsonWriter& out, const model::Vm& vm) {
+  out.BeginArray();
   for (std::size_t i = 0; i < vm.spec.forwards.size(); ++i) {
     const model::Forward& asked = vm.spec.forwards[i];
-    json::object object;
-    object["guest_port"] = asked.guest_port;
-    object["protocol"] = ToString(asked.protocol);
-    object["host_address"] = nullptr;
-    object["host_port"] = nullptr;
-    if (i < vm.forwards.size()) {
-      object["host_address"] = vm.forwards[i].host_address;
-      object["host_port"] = vm.forwards[i].host_port;
+    const bool is_reserved = i < vm.forwards.size();
+    out.BeginObject();
+    out.Member("guest_port", asked.guest_port);
+    out.Member("protocol", ToString(asked.protocol));
+    WriteOrNull(out, "host_address", is_reserved ? vm.forwards[i].host_address : "", is_reserved);
+    out.Name("host_port");
+    if (is_reserved) {
+      out.Value(vm.forwards[i].host_port);
+    } else {
+      out.Null();
     }
-    array.push_back(std::move(object));
+    out.EndObject();
   }
-  return array;
+  out.EndArray();
+}
+
+// In two halves: what was asked, and what became of it.
+void WriteSpec(JsonWriter& out, const model::Vm& vm) {
+  out.Member("image", vm.spec.image.name);
+  out.Member("cpus", vm.spec.cpus);
+  out.Member("memory_mib", vm.spec.memory_mib);
+  out.Member("disk_gib", vm.spec.disk_gib);
+  out.Member("hostname", vm.spec.hostname);
+  out.Member("network", vm.spec.network);
+  out.Member("mac", vm.mac);
+  WriteOrNull(out, "host", vm.host ? vm.host->value : "", vm.host.has_value());
+  out.Name("forwards");
+  WriteForwards(out, vm);
+  out.Name("addresses");
+  out.BeginArray();
+  for (const std::string& address : vm.addresses) out.Value(address);
+  out.EndArray();
+  out.Name("labels");
+  out.BeginObject();
+  for (const auto& [key, value] : vm.labels) out.Member(key, value);
+  out.EndObject();
 }
 
 void ReplaceAll(std::string& text, const std::string& from, std::string_view to) {
@@ -77,72 +123,59 @@ void ReplaceAll(std::string& text, const std::string& from, std::string_view to)
 std::string VmUrl(const model::VmId& id) { return "/v1/vms/" + ToString(id); }
 std::string OperationUrl(const model::OperationId& id) { return "/v1/operations/" + ToString(id); }
 
-json::object JsonOf(const model::Vm& vm, json::storage_ptr storage) {
-  json::object object(std::move(storage));
-  object.reserve(kVmMembers);
-  object["id"] = ToString(vm.id);
-  object["name"] = vm.name;
-  object["state"] = ToString(vm.state);
-  object["desired"] = ToString(vm.desired);
-  object["observed"] = ToString(vm.observed);
-  const bool has_cause = vm.stopped_by != model::StopCause::kNone;
-  object["stopped_by"] = has_cause ? json::value(ToString(vm.stopped_by)) : json::value();
-  object["restart"] = ToString(vm.restart);
-  object["restarts"] = vm.restarts;
-  object["stuck"] = IsRestartStuck(vm);
-  object["image"] = vm.spec.image.name;
-  object["cpus"] = vm.spec.cpus;
-  object["memory_mib"] = vm.spec.memory_mib;
-  object["disk_gib"] = vm.spec.disk_gib;
-  object["hostname"] = vm.spec.hostname;
-  object["network"] = vm.spec.network;
-  object["mac"] = vm.mac;
-  object["host"] = vm.host ? json::value(vm.host->value) : json::value();
-  object["forwards"] = ForwardsJson(vm);
-  object["addresses"] = json::array(vm.addresses.begin(), vm.addresses.end());
-  json::object& labels = object["labels"].emplace_object();
-  for (const auto& [key, value] : vm.labels) labels[key] = value;
-  object["operation"] = ToString(vm.operation);
-  object["idempotency_key_prefix"] = vm.key_prefix;
-  object["index"] = vm.index;
-  object["version"] = vm.version;
-  AddTime(object, "created_at", vm.created);
-  AddTime(object, "updated_at", vm.updated);
-  AddTime(object, "deleted_at", vm.deleted);
-  AddFailure(object, vm.failure);
-  object["console_url"] = VmUrl(vm.id) + "/console";
-  return object;
+std::string TextOf(const model::Vm& vm) {
+  std::string text;
+  text.reserve(kVmBytes);
+  JsonWriter out(text);
+  out.BeginObject();
+  out.Member("id", ToString(vm.id));
+  out.Member("name", vm.name);
+  out.Member("state", ToString(vm.state));
+  out.Member("desired", ToString(vm.desired));
+  out.Member("observed", ToString(vm.observed));
+  WriteOrNull(out, "stopped_by", ToString(vm.stopped_by), vm.stopped_by != model::StopCause::kNone);
+  out.Member("restart", ToString(vm.restart));
+  out.Member("restarts", vm.restarts);
+  out.Member("stuck", IsRestartStuck(vm));
+  WriteSpec(out, vm);
+  out.Member("operation", ToString(vm.operation));
+  out.Member("idempotency_key_prefix", vm.key_prefix);
+  out.Member("index", vm.index);
+  out.Member("version", vm.version);
+  WriteTime(out, "created_at", vm.created);
+  WriteTime(out, "updated_at", vm.updated);
+  WriteTime(out, "deleted_at", vm.deleted);
+  WriteFailure(out, vm.failure);
+  out.Member("console_url", VmUrl(vm.id) + "/console");
+  out.EndObject();
+  return text;
 }
 
-json::array JsonOf(const std::vector<model::Vm>& vms) {
-  json::array array;
-  for (const model::Vm& vm : vms) array.push_back(JsonOf(vm));
-  return array;
-}
-
-json::object JsonOf(const model::Operation& operation, const StepName& step_name,
-                    json::storage_ptr storage) {
-  json::object object(std::move(storage));
-  object.reserve(kOperationMembers);
-  object["id"] = ToString(operation.id);
-  object["kind"] = ToString(operation.kind);
-  object["state"] = ToString(operation.state);
-  object["attempt"] = operation.attempt;
-  object["stuck"] = operation.is_stuck;
-  AddTime(object, "accepted_at", operation.accepted);
-  AddTime(object, "updated_at", operation.updated);
-  AddTime(object, "finished_at", operation.finished);
-  object["idempotency_key_prefix"] = operation.key_prefix;
-  json::array& items = object["items"].emplace_array();
-  for (const model::Item& item : operation.items) AddItem(items, operation, item, step_name);
-  AddFailure(object, operation.failure);
-  json::array& vms = object["vms"].emplace_array();
-  for (const model::Item& item : operation.items) vms.emplace_back(ToString(item.subject));
-  return object;
-}
-
-json::object JsonOf(const model::Failure& failure) {
-  return {{"code", failure.code}, {"detail", failure.detail}, {"retryable", failure.passing}};
+std::string TextOf(const model::Operation& operation, const StepName& step_name) {
+  std::string text;
+  text.reserve(kOperationBytes);
+  JsonWriter out(text);
+  out.BeginObject();
+  out.Member("id", ToString(operation.id));
+  out.Member("kind", ToString(operation.kind));
+  out.Member("state", ToString(operation.state));
+  out.Member("attempt", operation.attempt);
+  out.Member("stuck", operation.is_stuck);
+  WriteTime(out, "accepted_at", operation.accepted);
+  WriteTime(out, "updated_at", operation.updated);
+  WriteTime(out, "finished_at", operation.finished);
+  out.Member("idempotency_key_prefix", operation.key_prefix);
+  out.Name("items");
+  out.BeginArray();
+  for (const model::Item& item : operation.items) WriteItem(out, operation, item, step_name);
+  out.EndArray();
+  WriteFailure(out, operation.failure);
+  out.Name("vms");
+  out.BeginArray();
+  for (const model::Item& item : operation.items) out.Value(ToString(item.subject));
+  out.EndArray();
+  out.EndObject();
+  return text;
 }
 
 json::object JsonOf(const model::Resources& resources) {

@@ -22,12 +22,10 @@ using StepName = std::function<std::string(model::OperationKind, int)>;
 std::string VmUrl(const model::VmId& id);
 std::string OperationUrl(const model::OperationId& id);
 
-// The value lives in `storage`, which must live as long.
-boost::json::object JsonOf(const model::Vm& vm, boost::json::storage_ptr storage = {});
-boost::json::array JsonOf(const std::vector<model::Vm>& vms);
-boost::json::object JsonOf(const model::Operation& operation, const StepName& step_name,
-                           boost::json::storage_ptr storage = {});
-boost::json::object JsonOf(const model::Failure& failure);
+// What is answered most is written as JSON text at once; of the rest a value is made first.
+std::string TextOf(const model::Vm& vm);
+std::string TextOf(const model::Operation& operation, const StepName& step_name);
+
 boost::json::object JsonOf(const model::Resources& resources);
 boost::json::object JsonOf(const model::Image& image);  // Of the configuration.
 boost::json::object JsonOf(const model::StoredImage& image);

@@ -13,13 +13,18 @@ namespace json = boost::json;
 using model::OperationState;
 using testing::IsEmpty;
 
+json::object Shown(const model::Vm& vm) { return json::parse(TextOf(vm)).get_object(); }
+json::object Shown(const model::Operation& operation, const StepName& step_name) {
+  return json::parse(TextOf(operation, step_name)).get_object();
+}
+
 class JsonOfTest : public testing::Test {
  protected:
   const ContractCheck contract_;
 };
 
 TEST_F(JsonOfTest, AVmIsAsTheContractSaysAndTellsEverything) {
-  const json::object vm = JsonOf(SampleVm());
+  const json::object vm = Shown(SampleVm());
   EXPECT_THAT(contract_.Violations("Vm", vm), IsEmpty());
   const json::value expected = json::parse(R"({
     "id": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "web", "state": "ready",
@@ -39,7 +44,7 @@ TEST_F(JsonOfTest, AVmIsAsTheContractSaysAndTellsEverything) {
 TEST_F(JsonOfTest, AVmShowsTheWaysInToIt) {
   model::Vm vm = SampleVm();
   vm.spec.forwards = {{.guest_port = 22}, {.guest_port = 53, .protocol = model::Protocol::kUdp}};
-  json::object shown = JsonOf(vm);
+  json::object shown = Shown(vm);
   EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
   EXPECT_EQ(shown.at("forwards"), json::parse(R"([
     {"guest_port": 22, "protocol": "tcp", "host_address": null, "host_port": null},
@@ -48,7 +53,7 @@ TEST_F(JsonOfTest, AVmShowsTheWaysInToIt) {
   vm.forwards[0].host_port = 20022;
   vm.forwards[0].host_address = "127.0.0.1";
   vm.addresses = {"192.168.122.7"};
-  shown = JsonOf(vm);
+  shown = Shown(vm);
   EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
   EXPECT_EQ(shown.at("forwards").at(0).at("host_port"), 20022);
   EXPECT_EQ(shown.at("forwards").at(0).at("host_address"), "127.0.0.1");
@@ -60,7 +65,7 @@ TEST_F(JsonOfTest, AVmThatIsNowhereYetLeavesOutWhatIsNotKnown) {
   vm.host.reset();
   vm.failure.reset();
   vm.deleted.reset();
-  const json::object shown = JsonOf(vm);
+  const json::object shown = Shown(vm);
   EXPECT_THAT(contract_.Violations("Vm", shown), IsEmpty());
   EXPECT_TRUE(shown.at("host").is_null());
   EXPECT_FALSE(shown.contains("failure"));
@@ -70,15 +75,15 @@ TEST_F(JsonOfTest, AVmThatIsNowhereYetLeavesOutWhatIsNotKnown) {
 TEST_F(JsonOfTest, AnOperationShowsItsItemsAndNoSecret) {
   for (const OperationState state :
        {OperationState::kAccepted, OperationState::kVerifying, OperationState::kFailed}) {
-    const json::object shown = JsonOf(SampleOperation(state), &SampleStepName);
+    const json::object shown = Shown(SampleOperation(state), &SampleStepName);
     EXPECT_THAT(contract_.Violations("Operation", shown), IsEmpty());
     EXPECT_EQ(json::serialize(shown).find("secret"), std::string::npos);
     EXPECT_EQ(json::serialize(shown).find("sealed"), std::string::npos);
   }
-  const json::object shown = JsonOf(SampleOperation(OperationState::kRunning), &SampleStepName);
+  const json::object shown = Shown(SampleOperation(OperationState::kRunning), &SampleStepName);
   EXPECT_EQ(shown.at("items").at(0).at("step_name"), "disk");
   EXPECT_EQ(shown.at("vms").at(0), json::value(ToString(kVmUuid)));
-  const json::object failed = JsonOf(SampleOperation(OperationState::kFailed), &SampleStepName);
+  const json::object failed = Shown(SampleOperation(OperationState::kFailed), &SampleStepName);
   EXPECT_EQ(failed.at("items").at(0).at("step_name"), "");
 }
 
@@ -86,32 +91,32 @@ TEST_F(JsonOfTest, EveryWordOfAnEnumIsInTheContract) {
   model::Vm vm = SampleVm();
   for (int i = 0; i <= static_cast<int>(model::VmState::kDeleted); ++i) {
     vm.state = static_cast<model::VmState>(i);
-    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Vm", Shown(vm)), IsEmpty());
   }
   for (int i = 0; i <= static_cast<int>(model::Observed::kAbsent); ++i) {
     vm.observed = static_cast<model::Observed>(i);
-    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Vm", Shown(vm)), IsEmpty());
   }
   for (int i = 0; i <= static_cast<int>(model::StopCause::kHost); ++i) {
     vm.stopped_by = static_cast<model::StopCause>(i);
-    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Vm", Shown(vm)), IsEmpty());
   }
   for (int i = 0; i <= static_cast<int>(model::RestartPolicy::kNever); ++i) {
     vm.restart = static_cast<model::RestartPolicy>(i);
-    EXPECT_THAT(contract_.Violations("Vm", JsonOf(vm)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Vm", Shown(vm)), IsEmpty());
   }
   model::Operation operation = SampleOperation(OperationState::kRunning);
   for (int i = 0; i <= static_cast<int>(OperationState::kCancelled); ++i) {
     operation.state = static_cast<OperationState>(i);
-    EXPECT_THAT(contract_.Violations("Operation", JsonOf(operation, &SampleStepName)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Operation", Shown(operation, &SampleStepName)), IsEmpty());
   }
   for (int i = 0; i <= static_cast<int>(model::OperationKind::kUpdate); ++i) {
     operation.kind = static_cast<model::OperationKind>(i);
-    EXPECT_THAT(contract_.Violations("Operation", JsonOf(operation, &SampleStepName)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Operation", Shown(operation, &SampleStepName)), IsEmpty());
   }
   for (int i = 0; i <= static_cast<int>(model::ItemPhase::kCancelled); ++i) {
     operation.items[0].phase = static_cast<model::ItemPhase>(i);
-    EXPECT_THAT(contract_.Violations("Operation", JsonOf(operation, &SampleStepName)), IsEmpty());
+    EXPECT_THAT(contract_.Violations("Operation", Shown(operation, &SampleStepName)), IsEmpty());
   }
 }
 

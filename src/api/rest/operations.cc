@@ -22,11 +22,11 @@ http::Response ListOperationsNow(const Face& face, const http::Request& request)
   if (const std::optional<model::Problem> problem = query.Finish()) return Reply(*problem);
   const auto rows = face.parts.queries.ListOperations(CallerOf(request), filter, page);
   if (!rows) return Reply(rows.error());
-  boost::json::array items;
+  std::vector<std::string> items;
   for (const model::Operation& operation : rows->rows) {
-    items.push_back(JsonOf(operation, face.parts.step_name));
+    items.push_back(TextOf(operation, face.parts.step_name));
   }
-  return ReplyPage(std::move(items), rows->next);
+  return ReplyPage(items, rows->next);
 }
 
 Parsed<model::Operation> Find(const Face& face, const http::Request& request) {
@@ -57,8 +57,7 @@ void GetOperation(const FacePointer& face, http::Request request, http::Responde
     respond(Reply(operation.error()));
     return;
   }
-  http::Response response =
-      http::JsonResponse(200, boost::json::serialize(JsonOf(*operation, face->parts.step_name)));
+  http::Response response = http::JsonResponse(200, TextOf(*operation, face->parts.step_name));
   if (!model::IsFinished(operation->state)) {
     const std::chrono::seconds wait = RetryAfter(*operation, face->parts.clock.Now());
     response.headers.Set("Retry-After", std::to_string(wait.count()));

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "api/rest/parse_headers.h"
+#include "base/json_writer.h"
 #include "base/rfc3339.h"
 #include "http/problem.h"
 #include "model/limits.h"
@@ -21,8 +20,8 @@ constexpr std::string_view kUnknownFailure = "hypervisor_refused";
 // Of the time since the last record of the work: a step that takes a minute is asked for after 8 s.
 constexpr int kPollDivisor = 8;
 
-// The values of an answer about one VM; more is taken from the heap.
-constexpr std::size_t kAnswerBytes = 8 * 1024;
+// Of an answer, beside its VMs: the operation.
+constexpr std::size_t kHeadBytes = 1024;
 
 bool IsInTable(std::string_view code) {
   return std::ranges::any_of(model::AllProblemKinds(),
@@ -93,32 +92,49 @@ http::Response Failed(const service::Answer& answer, const Telling& telling) {
   return response;
 }
 
-// The answer that is given most: its values are made in one piece of memory that goes as a whole,
-// and the VM, which stands in it twice, is written once.
+// The VM stands in it twice, and is written once.
 std::string CreateBody(const service::Answer& answer, const Telling& telling) {
-  std::array<unsigned char, kAnswerBytes> memory;
-  json::monotonic_resource resource(memory.data(), memory.size());
   std::vector<std::string> vms;
   vms.reserve(answer.vms.size());
-  for (const model::Vm& vm : answer.vms) vms.push_back(json::serialize(JsonOf(vm, &resource)));
-  std::string body = answer.is_replay ? R"({"result":"existing")" : R"({"result":"created")";
+  std::size_t bytes = kHeadBytes;
+  for (const model::Vm& vm : answer.vms) bytes += vms.emplace_back(TextOf(vm)).size();
+  std::string body;
+  body.reserve(vms.empty() ? bytes : bytes + vms.front().size());
+  JsonWriter out(body);
+  out.BeginObject();
+  out.Member("result", answer.is_replay ? "existing" : "created");
   if (answer.operation) {
-    body += R"(,"operation":)";
-    body += json::serialize(JsonOf(*answer.operation, telling.step_name, &resource));
+    out.Name("operation");
+    out.Raw(TextOf(*answer.operation, telling.step_name));
   }
-  if (!vms.empty()) body += R"(,"vm":)" + vms.front();
-  body += R"(,"vms":[)";
-  for (const std::string& vm : vms) {
-    if (&vm != &vms.front()) body += ',';
-    body += vm;
+  if (!vms.empty()) {
+    out.Name("vm");
+    out.Raw(vms.front());
   }
-  body += "]}";
+  out.Name("vms");
+  out.BeginArray();
+  for (const std::string& vm : vms) out.Raw(vm);
+  out.EndArray();
+  out.EndObject();
   return body;
 }
 
-void AddVms(const service::Answer& answer, json::object& body) {
-  if (answer.vms.empty()) return;
-  body["vm"] = JsonOf(answer.vms.front());
+std::string ChangeBody(const service::Answer& answer, const Telling& telling) {
+  std::string body;
+  JsonWriter out(body);
+  out.BeginObject();
+  out.Name("operation");
+  if (answer.operation) {
+    out.Raw(TextOf(*answer.operation, telling.step_name));
+  } else {
+    out.Null();
+  }
+  if (!answer.vms.empty()) {
+    out.Name("vm");
+    out.Raw(TextOf(answer.vms.front()));
+  }
+  out.EndObject();
+  return body;
 }
 
 }  // namespace
@@ -173,12 +189,8 @@ http::Response ReplyCreate(const service::Answer& answer, const Telling& telling
 
 http::Response ReplyChange(const service::Answer& answer, const Telling& telling) {
   if (IsFailed(answer)) return Failed(answer, telling);
-  json::object body;
-  body["operation"] =
-      answer.operation ? json::value(JsonOf(*answer.operation, telling.step_name)) : json::value();
-  AddVms(answer, body);
   http::Response response =
-      http::JsonResponse(IsUnfinished(answer) ? 202 : 200, json::serialize(body));
+      http::JsonResponse(IsUnfinished(answer) ? 202 : 200, ChangeBody(answer, telling));
   AddKeyHeaders(answer, telling, response.headers);
   if (answer.vms.size() == 1) {
     response.headers.Set("ETag", EntityTag(answer.vms.front().version));
@@ -187,16 +199,27 @@ http::Response ReplyChange(const service::Answer& answer, const Telling& telling
 }
 
 http::Response ReplyVm(const model::Vm& vm) {
-  http::Response response = http::JsonResponse(200, json::serialize(JsonOf(vm)));
+  http::Response response = http::JsonResponse(200, TextOf(vm));
   response.headers.Set("ETag", EntityTag(vm.version));
   return response;
 }
 
-http::Response ReplyPage(json::array items, const std::string& next) {
-  json::object body;
-  body["items"] = std::move(items);
-  body["next"] = next.empty() ? json::value() : json::value(next);
-  return http::JsonResponse(200, json::serialize(body));
+http::Response ReplyPage(const std::vector<std::string>& items, const std::string& next) {
+  std::string body;
+  JsonWriter out(body);
+  out.BeginObject();
+  out.Name("items");
+  out.BeginArray();
+  for (const std::string& item : items) out.Raw(item);
+  out.EndArray();
+  out.Name("next");
+  if (next.empty()) {
+    out.Null();
+  } else {
+    out.Value(next);
+  }
+  out.EndObject();
+  return http::JsonResponse(200, std::move(body));
 }
 
 http::Response ReplyItems(json::array items) {
@@ -204,15 +227,27 @@ http::Response ReplyItems(json::array items) {
 }
 
 http::Response ReplyDryRun(const service::DryRun& run, const StepName& step_name) {
-  json::object body;
-  body["would"] = WordOf(run.would);
+  std::string body;
+  JsonWriter out(body);
+  out.BeginObject();
+  out.Member("would", WordOf(run.would));
   if (run.problem) {
     // As it would be answered, so that one reader of problems reads both.
-    body["problem"] = json::parse(Reply(*run.problem).body);
+    out.Name("problem");
+    out.Raw(Reply(*run.problem).body);
   }
-  if (run.operation) body["operation"] = JsonOf(*run.operation, step_name);
-  if (!run.vms.empty()) body["vms"] = JsonOf(run.vms);
-  return http::JsonResponse(200, json::serialize(body));
+  if (run.operation) {
+    out.Name("operation");
+    out.Raw(TextOf(*run.operation, step_name));
+  }
+  if (!run.vms.empty()) {
+    out.Name("vms");
+    out.BeginArray();
+    for (const model::Vm& vm : run.vms) out.Raw(TextOf(vm));
+    out.EndArray();
+  }
+  out.EndObject();
+  return http::JsonResponse(200, std::move(body));
 }
 
 seconds RetryAfter(const model::Operation& operation, Time now) {

@@ -39,8 +39,8 @@ http::Response ReplyChange(const service::Answer& answer, const Telling& telling
 // One VM, with its ETag.
 http::Response ReplyVm(const model::Vm& vm);
 
-// {"items": …, "next": cursor or null}.
-http::Response ReplyPage(boost::json::array items, const std::string& next);
+// {"items": …, "next": cursor or null}. The items are JSON texts.
+http::Response ReplyPage(const std::vector<std::string>& items, const std::string& next);
 http::Response ReplyItems(boost::json::array items);
 
 http::Response ReplyDryRun(const service::DryRun& run, const StepName& step_name);

@@ -251,7 +251,7 @@ TEST_F(ReplyTest, ADryRunTellsTheProblemAsItWouldBeAnswered) {
 }
 
 TEST_F(ReplyTest, PagesEndWithNull) {
-  const http::Response more = ReplyPage({JsonOf(SampleVm())}, "cursor");
+  const http::Response more = ReplyPage({TextOf(SampleVm())}, "cursor");
   EXPECT_THAT(contract_.Violations("VmPage", Body(more)), IsEmpty());
   EXPECT_EQ(Body(more).at("next"), "cursor");
   EXPECT_TRUE(Body(ReplyPage({}, "")).at("next").is_null());

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/seal.h"
+#include "base/threads.h"
 #include "http/router.h"
 #include "model/host.h"
 #include "model/operation.h"
@@ -46,6 +47,7 @@ struct RestParts {
   service::Tokens& tokens;
   const Sealer& sealer;
   Clock& clock;
+  Threads& threads;
   Logger& logger;
   service::Rate rate;  // Of each token.
   Capabilities capabilities;

@@ -30,6 +30,12 @@ void Change(const FacePointer& face, const http::Request& request, const http::R
 }  // namespace
 
 void CreateVm(const FacePointer& face, http::Request request, http::Responder respond) {
+  const Digest digest = DigestOfCreate(request);
+  const auto repeated = face->repeats.Find(digest);
+  if (repeated && face->parts.vms.Repeat(repeated->reading)) {
+    respond(repeated->response);
+    return;
+  }
   Parsed<ParsedCreate> create = ParseCreate(request, face->parts.sealer);
   if (!create) {
     respond(Reply(create.error()));
@@ -41,10 +47,17 @@ void CreateVm(const FacePointer& face, http::Request request, http::Responder re
     return;
   }
   const std::chrono::seconds wait = create->request.asked.wait;
-  face->parts.vms.Create(
-      std::move(create->request), [face, respond, wait](const service::Outcome& outcome) {
-        respond(outcome ? ReplyCreate(*outcome, TellingOf(*face, wait)) : Reply(outcome.error()));
-      });
+  face->parts.vms.Create(std::move(create->request),
+                         [face, respond, wait, digest](const service::Outcome& outcome) {
+                           if (!outcome) {
+                             respond(Reply(outcome.error()));
+                             return;
+                           }
+                           http::Response response = ReplyCreate(*outcome, TellingOf(*face, wait));
+                           if (outcome->reading)
+                             face->repeats.Put(digest, {response, *outcome->reading});
+                           respond(std::move(response));
+                         });
 }
 
 void UpdateVm(const FacePointer& face, http::Request request, http::Responder respond) {

@@ -42,7 +42,10 @@ http::Response ListVmsNow(const Face& face, const http::Request& request) {
   const ports::Page page = query.Page();
   if (const std::optional<model::Problem> problem = query.Finish()) return Reply(*problem);
   const auto rows = face.parts.queries.ListVms(CallerOf(request), filter, page);
-  return rows ? ReplyPage(JsonOf(rows->rows), rows->next) : Reply(rows.error());
+  if (!rows) return Reply(rows.error());
+  std::vector<std::string> items;
+  for (const model::Vm& vm : rows->rows) items.push_back(TextOf(vm));
+  return ReplyPage(items, rows->next);
 }
 
 http::Response GetVmNow(const Face& face, const http::Request& request) {
