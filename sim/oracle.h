@@ -55,6 +55,8 @@ class Oracle {
   // promise any more.
   enum class Hand { kOurs, kWeather, kMeddler };
   void SetHand(Hand hand) { hand_ = hand; }
+  // An operator has declared some host dead.
+  void HostWasGivenUp() { has_lost_hosts_ = true; }
   bool WasMeddledWith(const model::VmId& vm) const { return meddled_.contains(vm); }
 
   // --- When nothing is in flight any more
@@ -81,6 +83,7 @@ class Oracle {
   std::map<model::OperationId, std::int64_t> fences_;
   std::set<model::VmId> meddled_;
   Hand hand_ = Hand::kOurs;
+  bool has_lost_hosts_ = false;
 };
 
 }  // namespace vmonce::sim

@@ -102,7 +102,7 @@ void Oracle::AuditRow(const model::Vm& vm) {
       if (is_nobodys) break;
       if (domains != 1) Break("one_machine", fmt::format("{} is ready and has {} domains",
                                                          NameOf(vm), domains));
-      if (volumes != 2) Break("one_machine", fmt::format("{} is ready and has {} volumes",
+      if (volumes != 2 && !has_lost_hosts_) Break("one_machine", fmt::format("{} is ready and has {} volumes",
                                                          NameOf(vm), volumes));
       break;
     case model::VmState::kMissing:
@@ -117,7 +117,8 @@ void Oracle::AuditRow(const model::Vm& vm) {
         Break("no_effect_is_left", fmt::format("{} is {} and has {} domains", NameOf(vm),
                                                ToString(vm.state), domains));
       }
-      if (volumes > 0) {
+      // A disk on a host that was given up is kept and reported.
+      if (volumes > 0 && !has_lost_hosts_) {
         Break("no_effect_is_left", fmt::format("{} is {} and has {} volumes", NameOf(vm),
                                                ToString(vm.state), volumes));
       }
@@ -142,7 +143,7 @@ void Oracle::AuditHosts() {
     }
     for (const std::string& name : machine.host->Volumes()) {
       const auto vm = model::VmOfVolume(stage_.ledger->Id(), name);
-      if (!vm || meddled_.contains(*vm) || rows.contains(*vm)) continue;
+      if (!vm || meddled_.contains(*vm) || rows.contains(*vm) || has_lost_hosts_) continue;
       Break("no_effect_is_left", fmt::format("{} has volume {} of nobody", machine.id.value, name));
     }
   }

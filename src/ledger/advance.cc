@@ -28,6 +28,18 @@ void Distrust(model::Operation& operation, Milliseconds settle) {
   }
 }
 
+// Whatever operation ends a VM has to know it, and finds it in the VM's row.
+void KeepUnsettled(Tx& tx, std::span<const model::Item> items) {
+  for (const model::Item& item : items) {
+    if (item.unsettled_until <= tx.now) continue;
+    const auto before = FindVm(tx.db, model::VmId{item.subject});
+    if (!before || before->unsettled_until >= item.unsettled_until) continue;
+    model::Vm vm = *before;
+    vm.unsettled_until = item.unsettled_until;
+    UpdateVm(tx.db, vm);
+  }
+}
+
 void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   model::TimelineEntry line;
   line.replica = request.owner.value;
@@ -38,6 +50,7 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   bool is_told = operation.state == model::OperationState::kAccepted;
   if (operation.lease_owner != model::kUnleased) {
     Distrust(operation, request.settle);
+    KeepUnsettled(tx, operation.items);
     line.event = "taken_over";
     is_told = true;
     line.detail = fmt::format("the lease of {} ran out; ", operation.lease_owner);
@@ -196,6 +209,7 @@ AdvanceOutcome Record(Tx& tx, const Advance& advance) {
   }
   const AdvanceOutcome outcome = ApplyAll(tx, advance);
   if (outcome != AdvanceOutcome::kRecorded || !tx.db.ok()) return outcome;
+  KeepUnsettled(tx, advance.items);
   WriteOperation(tx, advance, *row);
   InsertTimeline(tx.db, row->sequence, advance.timeline, tx.now);
   InsertEvents(tx.db, advance.events, tx.now);

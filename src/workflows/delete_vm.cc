@@ -7,6 +7,9 @@ using engine::StepContext;
 using engine::StepResult;
 using model::Vm;
 
+// Of a verify that had to wait.
+constexpr const char* kUnsettledMemo = "unsettled";
+
 class DeleteVm {
  public:
   explicit DeleteVm(const WorkflowParts& parts) : parts_(parts) {}
@@ -83,15 +86,21 @@ StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
   });
 }
 
-// Absence is a typed not-found, after every earlier call has returned and, where its process died,
-// after the settle time. A machine that is there again is deleted again.
+// Absence is a typed not-found, after every earlier call has returned and, where its answer was lost,
+// after the settle time. What was removed before may be there again by then, a disk without a machine
+// as well: all is removed once more.
 StepResult DeleteVm::Verify(const StepContext& context) const {
-  if (context.now < context.item.unsettled_until) {
-    return StepResult::Again(context.item.unsettled_until - context.now, {},
-                             "an earlier call may still take effect");
+  const bool is_waiting = context.now < context.item.unsettled_until;
+  if (is_waiting || !IsSettled(parts_, context)) {
+    return StepResult::Again(
+        std::max(parts_.settings.observe_every, context.item.unsettled_until - context.now),
+        kUnsettledMemo, is_waiting ? "an earlier call may still take effect" : "");
   }
-  if (!IsSettled(parts_, context)) {
-    return StepResult::Again(parts_.settings.observe_every, {}, {});
+  if (context.item.memo == kUnsettledMemo) {
+    StepResult again;
+    again.kind = StepResult::Kind::kRewind;
+    again.detail = "what took effect late is removed as well";
+    return again;
   }
   StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
     const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm.id);

@@ -94,6 +94,7 @@ bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context) {
   if (const Result<bool> is_dead = IsOnDeadHost(parts, *vm); !is_dead || *is_dead) {
     return is_dead.has_value();
   }
+  if (context.now < vm->unsettled_until) return false;
   const ports::Hypervisor* hypervisor = parts.fleet.Find(*vm->host);
   return hypervisor == nullptr || hypervisor->CallsOut(vm->id) == 0;
 }
