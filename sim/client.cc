@@ -49,6 +49,7 @@ void Client::MakeOne(int number) {
   create.intent.image = "tiny";
   create.intent.count = chance.OneIn(4) ? static_cast<int>(chance.Between(2, 3)) : 1;
   if (chance.OneIn(6)) create.intent.desired = model::Desired::kStopped;
+  create.key->count = create.intent.count;
   made_.push_back(create);
 
   if (stage_.Happens(FaultKind::kFlood)) Flood(create);

@@ -150,7 +150,10 @@ class LedgerDoor final : public ports::Ledger {
     return Read("moved_away", [&] { return base().MovedAway(h, vms); });
   }
   Result<int> Observe(std::span<const ports::Observation> o) override {
-    return Write("observe", [&] { return base().Observe(o); });
+    return Write("observe", [&] {
+      for (const ports::Observation& observation : o) stage_.oracle.Observed(observation);
+      return base().Observe(o);
+    });
   }
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& h, std::span<const model::VmId> strays) override {
@@ -164,7 +167,7 @@ class LedgerDoor final : public ports::Ledger {
   }
 
  private:
-  ports::Ledger& base() const { return *stage_.ledger; }
+  ports::Ledger& base() const { return *stage_.store; }
 
   template <typename Call>
   auto Read(std::string_view name, Call call) -> decltype(call()) {

@@ -69,7 +69,7 @@ void Operator::SetRight() {
 void Operator::RemoveByHand() {
   for (const Machine& machine : stage_.machines) {
     for (const auto& domain : machine.host->Domains()) {
-      if (!domain.label || !stage_.Happens(FaultKind::kRemovedByHand)) continue;
+      if (!IsOurs(domain) || !stage_.Happens(FaultKind::kRemovedByHand)) continue;
       stage_.Tell("operator", "removes {} from {} by hand", domain.name, machine.id.value);
       stage_.oracle.SetHand(Oracle::Hand::kMeddler);
       machine.host->Remove(domain.id);
@@ -79,6 +79,11 @@ void Operator::RemoveByHand() {
   }
 }
 
+bool Operator::IsOurs(const hypervisor::SimulatedDomain& domain) const {
+  const auto row = stage_.ledger->GetVm(domain.id);
+  return row && row->has_value();
+}
+
 void Operator::Migrate() {
   if (stage_.machines.size() < 2) return;
   for (std::size_t i = 0; i < stage_.machines.size(); ++i) {
@@ -86,7 +91,7 @@ void Operator::Migrate() {
     const Machine& to = stage_.machines[(i + 1) % stage_.machines.size()];
     if (from.host == to.host) continue;
     for (const auto& domain : from.host->Domains()) {
-      if (!domain.label || !stage_.Happens(FaultKind::kMigrated)) continue;
+      if (!IsOurs(domain) || !stage_.Happens(FaultKind::kMigrated)) continue;
       stage_.Tell("operator", "moves {} from {} to {}", domain.name, from.id.value, to.id.value);
       stage_.oracle.SetHand(Oracle::Hand::kMeddler);
       to.host->Plant(domain);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "hypervisor/simulated_host.h"
 #include "sim/replica.h"
 
 namespace vmonce::sim {
@@ -29,6 +30,7 @@ class Operator {
   void DeclareDead();
   void RemoveByHand();
   void Migrate();
+  bool IsOurs(const hypervisor::SimulatedDomain& domain) const;
   void Declare(const model::HostId& host, model::HostState state);
 
   Stage& stage_;

@@ -50,8 +50,10 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
                                                   key.key, code));
       }
     }
+    CheckRefusal(key, outcome.error());
     return;
   }
+  CheckLive(*outcome);
   if (!outcome->operation) return Break("one_answer_for_a_key", "a create without an operation");
   std::vector<model::VmId> vms;
   for (const model::Vm& vm : outcome->vms) vms.push_back(vm.id);
@@ -71,6 +73,36 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
   if (*key.body != body) {
     Break("one_request_for_a_key", "key " + key.key + ": two different requests were accepted");
   }
+}
+
+// A refusal consumes nothing: once there is room, the same key is accepted.
+void Oracle::CheckRefusal(const KeyStory& key, const model::Problem& problem) {
+  if (!is_calm_ || problem.code != "quota_exceeded") return;
+  const auto usage = stage_.ledger->Usage(key.project);
+  if (!usage || usage->vms + key.count > stage_.shape.quota_vms) return;
+  Break("a_refusal_consumes_nothing",
+        fmt::format("key {} is refused, and {} of {} VMs are used", key.key, usage->vms,
+                    stage_.shape.quota_vms));
+}
+
+void Oracle::CheckLive(const service::Answer& answer) {
+  if (!is_calm_ || !answer.operation) return;
+  const auto row = stage_.ledger->GetOperation(answer.operation->id);
+  if (!row || !row->has_value()) return;
+  if (model::IsFinished((*row)->state) && (*row)->state != answer.operation->state) {
+    Break("answers_are_live", fmt::format("operation {} is {} and told to be {}",
+                                          ToString((*row)->id), ToString((*row)->state),
+                                          ToString(answer.operation->state)));
+  }
+}
+
+void Oracle::Observed(const ports::Observation& observation) {
+  if (observation.state != model::VmState::kMissing || meddled_.contains(observation.vm)) return;
+  const auto row = stage_.ledger->GetVm(observation.vm);
+  if (!row || !row->has_value() || !(*row)->host || !IsUsable(*(*row)->host)) return;
+  const auto machine = std::ranges::find(stage_.machines, *(*row)->host, &Machine::id);
+  if (machine == stage_.machines.end() || !machine->host->Find(observation.vm)) return;
+  Break("missing_is_so", Short(observation.vm) + " is told to be missing and is there");
 }
 
 void Oracle::DeleteAnswered(const model::VmId& vm, const service::Outcome& outcome) {

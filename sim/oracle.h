@@ -21,6 +21,7 @@ struct Stage;
 struct KeyStory {
   model::ProjectId project;
   std::string key;
+  int count = 1;   // Machines it asks for.
   int bodies = 1;  // How many different requests were sent with it.
   std::optional<int> body;  // The one that was accepted.
   std::optional<model::OperationId> operation;
@@ -49,6 +50,7 @@ class Oracle {
   void HostChanged(const model::HostId& host, const model::VmId& vm,
                    const std::optional<hypervisor::SimulatedDomain>& before,
                    const std::optional<hypervisor::SimulatedDomain>& after);
+  void Observed(const ports::Observation& observation);
   void SeedOrdered(const ports::SeedOrder& order);
   // Whose doing it is, what happens on hosts from now on: ours; the weather's, a power cut say, after
   // which every promise stands; or a person's beside us, after which that machine is nobody's
@@ -57,6 +59,10 @@ class Oracle {
   void SetHand(Hand hand) { hand_ = hand; }
   // An operator has declared some host dead.
   void HostWasGivenUp() { has_lost_hosts_ = true; }
+  // A machine that nobody made and nobody may remove.
+  void Planted(const model::HostId& host, const model::VmId& vm) { planted_.insert({host, vm}); }
+  // Nothing is in flight: what is told now must be so, to the last word.
+  void SetCalm(bool is_calm) { is_calm_ = is_calm; }
   bool WasMeddledWith(const model::VmId& vm) const { return meddled_.contains(vm); }
 
   // --- When nothing is in flight any more
@@ -68,6 +74,8 @@ class Oracle {
  private:
   void Break(std::string_view invariant, std::string what);
   void CheckStart(const model::HostId& host, const hypervisor::SimulatedDomain& domain);
+  void CheckRefusal(const KeyStory& key, const model::Problem& problem);
+  void CheckLive(const service::Answer& answer);
   bool IsUsable(const model::HostId& host) const;
   void AuditKeys();
   void AuditRows();
@@ -84,6 +92,8 @@ class Oracle {
   std::set<model::VmId> meddled_;
   Hand hand_ = Hand::kOurs;
   bool has_lost_hosts_ = false;
+  bool is_calm_ = false;
+  std::set<std::pair<model::HostId, model::VmId>> planted_;
 };
 
 }  // namespace vmonce::sim

@@ -86,11 +86,14 @@ void Oracle::AuditRows() {
 void Oracle::AuditRow(const model::Vm& vm) {
   if (vm.holder) Break("holds_are_given_back", NameOf(vm) + " is still held");
   int domains = 0;
+  int running = 0;
   int volumes = 0;
   std::set<const hypervisor::SimulatedHost*> seen;
   for (const Machine& machine : stage_.machines) {
     if (!seen.insert(machine.host.get()).second) continue;
-    if (machine.host->Find(vm.id)) ++domains;
+    const auto domain = machine.host->Find(vm.id);
+    if (domain) ++domains;
+    if (domain && domain->power == model::Observed::kRunning) ++running;
     for (const std::string& name : {model::DiskName(stage_.ledger->Id(), vm.id),
                                     model::SeedName(stage_.ledger->Id(), vm.id)}) {
       if (machine.host->HasVolume(name)) ++volumes;
@@ -102,6 +105,9 @@ void Oracle::AuditRow(const model::Vm& vm) {
       if (is_nobodys) break;
       if (domains != 1) Break("one_machine", fmt::format("{} is ready and has {} domains",
                                                          NameOf(vm), domains));
+      if (vm.desired == model::Desired::kRunning && running != 1) {
+        Break("what_should_run_runs", NameOf(vm) + " is ready and does not run");
+      }
       if (volumes != 2 && !has_lost_hosts_) Break("one_machine", fmt::format("{} is ready and has {} volumes",
                                                          NameOf(vm), volumes));
       break;
@@ -110,6 +116,7 @@ void Oracle::AuditRow(const model::Vm& vm) {
       break;
     case model::VmState::kFailed:
     case model::VmState::kDeleted:
+      if (vm.host) Break("what_is_gone_is_given_back", NameOf(vm) + " has a host");
       if (vm.holds_reservation) Break("what_is_gone_is_given_back",
                                       NameOf(vm) + " holds its reservation");
       if (is_nobodys) break;
@@ -130,6 +137,11 @@ void Oracle::AuditRow(const model::Vm& vm) {
 }
 
 void Oracle::AuditHosts() {
+  for (const auto& [host, vm] : planted_) {
+    const auto machine = std::ranges::find(stage_.machines, host, &Machine::id);
+    if (machine->host->Find(vm)) continue;
+    Break("the_unclaimed_are_kept", "a machine without row and tombstone was removed");
+  }
   std::map<model::VmId, model::Vm> rows;
   for (const model::Vm& vm : AllRows()) rows.emplace(vm.id, vm);
   std::set<const hypervisor::SimulatedHost*> seen;
@@ -138,6 +150,7 @@ void Oracle::AuditHosts() {
     for (const hypervisor::SimulatedDomain& domain : machine.host->Domains()) {
       if (!domain.label || domain.label->ledger != stage_.ledger->Id()) continue;
       if (meddled_.contains(domain.id) || rows.contains(domain.id)) continue;
+      if (planted_.contains({machine.id, domain.id})) continue;
       Break("a_row_precedes_its_machine",
             fmt::format("{} has {} and the ledger has no row", machine.id.value, domain.name));
     }

@@ -123,14 +123,13 @@ void Replica::Process::AddHosts(const std::string& who) {
     host_doors.push_back(bounded.get());
     fleet.Add({machine.id, "simulated:" + machine.id.value,
                workflows::CapacityPlan::Of(capacity_of_one)},
-              NewHostDoor(stage, who, machine.id.value,
-                          Mutated(stage, i, *ledger, std::move(bounded))));
+              NewHostDoor(stage, who, machine.id.value, Mutated(stage, i, std::move(bounded))));
   }
 }
 
 void Replica::Process::Wire() {
   fleet.OnCapacityChange([this] { capacity.Forget(); });
-  const Milliseconds settle = SettleOf(stage, fleet.SettleTime());
+  const Milliseconds settle = MutatedSettle(stage, fleet.SettleTime());
   const engine::WorkerParts worker_parts{*ledger,
                                          sagas,
                                          leases,
@@ -168,8 +167,10 @@ void Replica::Process::Wire() {
           1'000, std::chrono::seconds(30), {}});
   reconciler = std::make_unique<service::Reconciler>(
       parts, threads, *stage.null_logger,
-      workflows::ReconcileSettings{kOrphanGrace, kTtl + settle, limits::kStraySightings,
-                                   limits::kSweepRemovalsMin, limits::kSweepRemovalsPercent},
+      Mutated(stage, workflows::ReconcileSettings{kOrphanGrace, kTtl + settle,
+                                                  limits::kStraySightings,
+                                                  limits::kSweepRemovalsMin,
+                                                  limits::kSweepRemovalsPercent}),
       kReconcileEvery);
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery,

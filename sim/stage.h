@@ -13,6 +13,7 @@
 #include "ledger/sqlite_ledger.h"
 #include "sim/chance.h"
 #include "sim/faults.h"
+#include "sim/mutants.h"
 #include "sim/oracle.h"
 #include "sim/scheduler.h"
 #include "sim/story.h"
@@ -45,9 +46,6 @@ struct Machine {
   Instant down_until{};  // Does not answer before.
 };
 
-// Why a part of the production code is broken on purpose: see mutants.h.
-enum class Mutant;
-
 struct Stage {
   Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, Stacks& stacks);
 
@@ -74,6 +72,7 @@ struct Stage {
   FiberThreads world_threads;
   std::unique_ptr<Logger> null_logger;
   std::unique_ptr<ledger::SqliteLedger> ledger;
+  std::unique_ptr<ports::Ledger> store;  // The same, as replicas meet it.
   Instant ledger_down_until{};
   std::vector<Machine> machines;
   Oracle oracle;

@@ -92,6 +92,7 @@ void World::OpenLedger() {
                                            stage_.no_threads, *stage_.null_logger);
   CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
   stage_.ledger = std::move(*opened);
+  stage_.store = MutatedStore(stage_);
 }
 
 void World::MakeMachines() {
@@ -125,6 +126,12 @@ void World::PlantStrangers() {
     domain.label = model::Label{};
     domain.label->ledger = model::LedgerId{"another-ledger"};
     machine.host->Plant(domain);
+    // And one of ours that no row wants: of before its rows were lost, say.
+    domain.id = {NewUuidV7(stage_.clock, stage_.work_chance)};
+    domain.name = model::DomainName(stage_.ledger->Id(), domain.id);
+    domain.label->ledger = stage_.ledger->Id();
+    machine.host->Plant(domain);
+    stage_.oracle.Planted(machine.id, domain.id);
     stage_.oracle.SetHand(Oracle::Hand::kOurs);
   }
 }
@@ -154,6 +161,7 @@ void World::Play() {
   if (!ComeToRest()) {
     return stage_.story.Break("everything_ends", "something is unfinished three hours later");
   }
+  stage_.oracle.SetCalm(true);
   AskAgain();
   if (!ComeToRest()) {
     return stage_.story.Break("everything_ends", "something is unfinished after the last retries");
