@@ -44,7 +44,7 @@ void Operator::DeclareDead() {
     machine.down_until =
         stage_.scheduler.now() + Milliseconds(stage_.work_chance.Between(5'000, 120'000));
     stage_.Tell("operator", "declares {} dead", machine.id.value);
-    stage_.oracle.HostWasGivenUp();
+    stage_.oracle.HostWasGivenUp(machine.id);
     Declare(machine.id, model::HostState::kDead);
   }
 }

@@ -33,6 +33,9 @@ KeyStory& Oracle::Key(const model::ProjectId& project, const std::string& key) {
 }
 
 void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& outcome) {
+  stage_.story.Mark("told." + (!outcome              ? outcome.error().code
+                               : outcome->is_replay ? std::string("existing")
+                                                    : std::string("created")));
   if (!outcome) {
     const std::string& code = outcome.error().code;
     if (code == "idempotency_key_reused" && key.bodies == 1) {
@@ -100,6 +103,8 @@ void Oracle::Observed(const ports::Observation& observation) {
   if (observation.state != model::VmState::kMissing || meddled_.contains(observation.vm)) return;
   const auto row = stage_.ledger->GetVm(observation.vm);
   if (!row || !row->has_value() || !(*row)->host || !IsUsable(*(*row)->host)) return;
+  // Its machines are missing from the moment it is given up until a sweep has found them again.
+  if (given_up_.contains(*(*row)->host)) return;
   const auto machine = std::ranges::find(stage_.machines, *(*row)->host, &Machine::id);
   if (machine == stage_.machines.end() || !machine->host->Find(observation.vm)) return;
   Break("missing_is_so", Short(observation.vm) + " is told to be missing and is there");

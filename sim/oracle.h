@@ -57,8 +57,8 @@ class Oracle {
   // promise any more.
   enum class Hand { kOurs, kWeather, kMeddler };
   void SetHand(Hand hand) { hand_ = hand; }
-  // An operator has declared some host dead.
-  void HostWasGivenUp() { has_lost_hosts_ = true; }
+  // An operator has declared it dead.
+  void HostWasGivenUp(const model::HostId& host) { given_up_.insert(host); }
   // A machine that nobody made and nobody may remove.
   void Planted(const model::HostId& host, const model::VmId& vm) { planted_.insert({host, vm}); }
   // Nothing is in flight: what is told now must be so, to the last word.
@@ -67,6 +67,8 @@ class Oracle {
 
   // --- When nothing is in flight any more
   void Audit();
+  // Marks the rare places of every operation's story.
+  void MarkWhatHappened();
 
   // What clients send as user data with a VM of that name.
   static std::string UserDataFor(const std::string& name) { return "SECRET for " + name; }
@@ -91,7 +93,7 @@ class Oracle {
   std::map<model::OperationId, std::int64_t> fences_;
   std::set<model::VmId> meddled_;
   Hand hand_ = Hand::kOurs;
-  bool has_lost_hosts_ = false;
+  std::set<model::HostId> given_up_;
   bool is_calm_ = false;
   std::set<std::pair<model::HostId, model::VmId>> planted_;
 };

@@ -21,6 +21,19 @@ void Oracle::Audit() {
   AuditEvents();
 }
 
+void Oracle::MarkWhatHappened() {
+  for (const auto& [id, fence] : fences_) {
+    const auto lines = stage_.ledger->Timeline(id);
+    if (!lines) continue;
+    for (const model::TimelineEntry& line : *lines) {
+      stage_.story.Mark("timeline." + line.event);
+      if (line.event == "looked" && line.detail.starts_with("adopted")) {
+        stage_.story.Mark("timeline.adopted");
+      }
+    }
+  }
+}
+
 std::vector<model::Vm> Oracle::AllRows() {
   std::vector<model::Vm> rows;
   std::set<std::string> projects;
@@ -108,7 +121,7 @@ void Oracle::AuditRow(const model::Vm& vm) {
       if (vm.desired == model::Desired::kRunning && running != 1) {
         Break("what_should_run_runs", NameOf(vm) + " is ready and does not run");
       }
-      if (volumes != 2 && !has_lost_hosts_) Break("one_machine", fmt::format("{} is ready and has {} volumes",
+      if (volumes != 2 && given_up_.empty()) Break("one_machine", fmt::format("{} is ready and has {} volumes",
                                                          NameOf(vm), volumes));
       break;
     case model::VmState::kMissing:
@@ -125,7 +138,7 @@ void Oracle::AuditRow(const model::Vm& vm) {
                                                ToString(vm.state), domains));
       }
       // A disk on a host that was given up is kept and reported.
-      if (volumes > 0 && !has_lost_hosts_) {
+      if (volumes > 0 && given_up_.empty()) {
         Break("no_effect_is_left", fmt::format("{} is {} and has {} volumes", NameOf(vm),
                                                ToString(vm.state), volumes));
       }
@@ -156,7 +169,7 @@ void Oracle::AuditHosts() {
     }
     for (const std::string& name : machine.host->Volumes()) {
       const auto vm = model::VmOfVolume(stage_.ledger->Id(), name);
-      if (!vm || meddled_.contains(*vm) || rows.contains(*vm) || has_lost_hosts_) continue;
+      if (!vm || meddled_.contains(*vm) || rows.contains(*vm) || !given_up_.empty()) continue;
       Break("no_effect_is_left", fmt::format("{} has volume {} of nobody", machine.id.value, name));
     }
   }
@@ -190,9 +203,9 @@ void Oracle::AuditSums() {
       Break("sums_are_right", fmt::format("host {}: {} VMs reserved, {} placed", host.id.value,
                                           host.reserved.vms, by_host[host.id.value].vms));
     }
-    if (!host.reserved.FitsIn(host.capacity)) {
+    if (host.reserved.vms > stage_.shape.capacity_vms) {
       Break("capacity_holds", fmt::format("host {} has {} of {} VMs", host.id.value,
-                                          host.reserved.vms, host.capacity.vms));
+                                          host.reserved.vms, stage_.shape.capacity_vms));
     }
   }
 }

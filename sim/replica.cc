@@ -250,6 +250,13 @@ bool Replica::Stop(Milliseconds patience) {
   return has_ended;
 }
 
+void Replica::MarkWhatHappened() const {
+  if (!process_ || !process_->reconciler) return;
+  for (const auto& [name, count] : process_->reconciler->ActionCounts()) {
+    if (count > 0) stage_.story.Mark("reconciler." + name);
+  }
+}
+
 void Replica::SetSkew(Milliseconds skew) {
   skew_ = skew;
   if (process_) process_->clock.SetSkew(skew);

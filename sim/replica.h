@@ -33,8 +33,8 @@ class Replica {
 
   // Runs a request in it, as a server's thread would. False: nobody listens there.
   bool Post(std::function<void(service::VmService&)> request);
-  // Writes what it keeps back, and sweeps every host and the ledger now.
-  bool Sweep();
+  // Marks what its reconciler did since its start.
+  void MarkWhatHappened() const;
 
  private:
   struct Process;

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "sim/chance.h"
-#include "sim/stacks.h"
+#include "sim/workshop.h"
 
 namespace vmonce::sim {
 

@@ -3,7 +3,7 @@
 #include "sim/world.h"
 int main(int argc, char** argv) {
   using namespace vmonce::sim;
-  Stacks stacks;
+  Workshop stacks;
   unsigned long a = strtoul(argv[1], 0, 10), b = argc > 2 ? strtoul(argv[2], 0, 10) : a;
   int bad = 0;
   std::map<std::string,int> inv;

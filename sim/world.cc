@@ -17,12 +17,12 @@ constexpr Milliseconds kToEnd{3 * 3'600'000};
 
 class World {
  public:
-  World(const WorldOptions& options, Stacks& stacks);
+  World(const WorldOptions& options, Workshop& workshop);
 
   WorldReport Run();
 
  private:
-  void OpenLedger();
+  void OpenLedger(Workshop& workshop);
   void MakeMachines();
   void PlantStrangers();
   // The world's story, on a fiber of its own.
@@ -46,9 +46,9 @@ class World {
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-World::World(const WorldOptions& options, Stacks& stacks)
+World::World(const WorldOptions& options, Workshop& workshop)
     : options_(options),
-      stage_(options.seed, options.faults, options.story_lines, stacks) {
+      stage_(options.seed, options.faults, options.story_lines, workshop.stacks) {
   Shape& shape = stage_.shape;
   shape.replicas = options.replicas.value_or(shape.replicas);
   shape.hosts = options.hosts.value_or(shape.hosts);
@@ -67,7 +67,7 @@ World::World(const WorldOptions& options, Stacks& stacks)
   if (stage_.Happens(FaultKind::kCapacityEdge)) {
     shape.capacity_vms = stage_.work_chance.Between(1, asked);
   }
-  OpenLedger();
+  OpenLedger(workshop);
   MakeMachines();
   for (int i = 0; i < shape.replicas; ++i) {
     replicas_.push_back(std::make_unique<Replica>(stage_, i));
@@ -85,9 +85,19 @@ World::World(const WorldOptions& options, Stacks& stacks)
   };
 }
 
-void World::OpenLedger() {
+void World::OpenLedger(Workshop& workshop) {
   ledger::SqliteLedgerOptions options;
   options.has_checkpoint_thread = false;
+  if (workshop.empty_ledger.empty()) {
+    Chance same_for_all(0);
+    auto first = ledger::SqliteLedger::Open(options, stage_.clock, same_for_all, stage_.no_threads,
+                                            *stage_.null_logger);
+    CHECK(first.has_value());
+    auto content = (*first)->Content();
+    CHECK(content.has_value());
+    workshop.empty_ledger = std::move(*content);
+  }
+  options.content = workshop.empty_ledger;
   auto opened = ledger::SqliteLedger::Open(options, stage_.clock, stage_.replica_chance,
                                            stage_.no_threads, *stage_.null_logger);
   CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
@@ -168,6 +178,8 @@ void World::Play() {
   }
   LetOrphansGo();
   if (!stage_.story.IsBroken()) stage_.oracle.Audit();
+  stage_.oracle.MarkWhatHappened();
+  for (const auto& replica : replicas_) replica->MarkWhatHappened();
   if (stage_.faults.Has(FaultKind::kLongSleep) && !stage_.story.IsBroken()) SleepLong();
   StopReplicas();
 }
@@ -246,8 +258,8 @@ WorldReport World::Run() {
 
 }  // namespace
 
-WorldReport RunWorld(const WorldOptions& options, Stacks& stacks) {
-  World world(options, stacks);
+WorldReport RunWorld(const WorldOptions& options, Workshop& workshop) {
+  World world(options, workshop);
   return world.Run();
 }
 

@@ -10,7 +10,7 @@
 
 #include "sim/faults.h"
 #include "sim/mutants.h"
-#include "sim/stacks.h"
+#include "sim/workshop.h"
 
 namespace vmonce::sim {
 
@@ -44,6 +44,6 @@ struct WorldReport {
 
 // Runs it to its end. Memory of killed processes is not given back: who runs many worlds does so in
 // processes of some hundreds each (campaign.h).
-WorldReport RunWorld(const WorldOptions& options, Stacks& stacks);
+WorldReport RunWorld(const WorldOptions& options, Workshop& workshop);
 
 }  // namespace vmonce::sim

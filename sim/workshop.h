@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <string>
 #include <vector>
 
 namespace vmonce::sim {
@@ -33,6 +34,12 @@ class Stacks {
 
   boost::context::protected_fixedsize_stack source_;
   std::vector<Stack> free_;
+};
+
+// What worlds of one process hand on to each other; no history depends on it. Used by one thread.
+struct Workshop {
+  Stacks stacks;
+  std::string empty_ledger;  // Of the first world's making: migrating anew costs half a world.
 };
 
 }  // namespace vmonce::sim
