@@ -318,7 +318,8 @@ Result<WorldOptions> Shrink(WorldOptions broken, const std::string& invariant) {
     return {};
   };
   for (int fewer = 1; fewer < first->clients; ++fewer) {
-    if (auto tried = attempt([&](WorldOptions& w) { w.clients = first->clients - fewer; }); !tried) {
+    if (auto tried = attempt([&](WorldOptions& w) { w.clients = first->clients - fewer; });
+        !tried) {
       return std::unexpected(tried.error());
     }
   }

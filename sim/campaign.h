@@ -26,8 +26,8 @@ struct Campaign {
   std::uint64_t first = 1;
   std::uint64_t last = 1;  // Inclusive.
   int jobs = 1;
-  WorldOptions world;              // But for the seed.
-  std::size_t most_failures = 1;   // The search ends when so many worlds are broken.
+  WorldOptions world;             // But for the seed.
+  std::size_t most_failures = 1;  // The search ends when so many worlds are broken.
   // Asked about twice a second, with what was counted so far; false ends the search.
   std::function<bool(const Tally&)> go_on = [](const Tally&) { return true; };
 };

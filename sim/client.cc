@@ -94,9 +94,9 @@ std::optional<service::Outcome> Client::SendOnce(const Create& create) {
       Milliseconds(stage_.work_chance.Between(500, 20'000)));
   if (!told) return told;
   stage_.Tell(name_, "{} -> {}", create.key->key,
-              !*told                ? (*told).error().code
-              : (*told)->is_replay  ? "existing"
-                                    : "created");
+              !*told               ? (*told).error().code
+              : (*told)->is_replay ? "existing"
+                                   : "created");
   stage_.oracle.CreateAnswered(*create.key, create.body, *told);
   if (stage_.Happens(FaultKind::kAnswerLost)) {
     // What the oracle heard the client did not, and it asks again.
@@ -129,17 +129,17 @@ void Client::Change(Kind kind, const model::VmId& vm) {
     service::ChangeRequest request;
     request.asked.caller.project = project_;
     request.asked.request.method = "POST";
-    request.asked.request.route = fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
+    request.asked.request.route =
+        fmt::format("/v1/vms/{}/{}", ToString(vm), static_cast<int>(kind));
     request.asked.redacted = request.asked.request;
     request.asked.face = "rest";
     request.kind = kind;
     request.vm = vm;
     request.force = kind == Kind::kStop && stage_.work_chance.OneIn(2);
-    const auto told = Ask(
-        [request](service::VmService& service, service::Done done) {
-          service.Change(request, std::move(done));
-        },
-        Milliseconds(10'000));
+    const auto told =
+        Ask([request](service::VmService& service,
+                      service::Done done) { service.Change(request, std::move(done)); },
+            Milliseconds(10'000));
     if (told) {
       stage_.Tell(name_, "change {} of {} -> {}", static_cast<int>(kind), ToString(vm).substr(24),
                   *told ? "ok" : (*told).error().code);
@@ -216,8 +216,8 @@ bool Client::AskAllAgain(int tries) {
     const auto told = SendCreate(create, tries);
     // A refusal is an answer, too.
     const bool is_answered = told && !IsWorthRetrying(told);
-    if (!is_answered && !(told && IsWorthRetrying(told) && !*told &&
-                          (*told).error().code == "no_capacity")) {
+    if (!is_answered &&
+        !(told && IsWorthRetrying(told) && !*told && (*told).error().code == "no_capacity")) {
       are_all_answered = false;
     }
   }

@@ -43,8 +43,8 @@ class Client {
   void Cancel(const model::OperationId& operation);
   service::CreateRequest RequestOf(const Create& create) const;
   // Hands `call` to some replica and waits for its answer; absent when none came.
-  std::optional<service::Outcome> Ask(
-      std::function<void(service::VmService&, service::Done)> call, Milliseconds patience);
+  std::optional<service::Outcome> Ask(std::function<void(service::VmService&, service::Done)> call,
+                                      Milliseconds patience);
   void Pause(std::int64_t least_ms, std::int64_t most_ms);
 
   Stage& stage_;

@@ -20,7 +20,7 @@ constexpr std::array<Row, kFaultKinds> kRows{{
     {"ledger_down", 100, 800},
     {"reply_lost", 5, 40},
     {"applied_late", 5, 40},
-    {"host_refuses", 5, 40},
+    {"host_refuses", 2, 40},
     {"host_hang", 8, 80},
     {"host_down", 30, 200},
     {"host_reboot", 3, 12},

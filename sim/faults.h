@@ -11,35 +11,35 @@
 namespace vmonce::sim {
 
 enum class FaultKind {
-  kCrash,                 // A replica is killed between any two calls through its doors.
-  kPause,                 // It stands still for longer than its lease.
-  kClockJump,             // Its time of day is set, by up to ten minutes.
-  kCommitUnknown,         // A transaction's outcome is not told: its rows are there.
-  kCommitUnknownUndone,   // The same, and they are not.
-  kLedgerDown,            // Nobody reaches the ledger for a while.
-  kReplyLost,             // An effect took place, and its caller is not told.
-  kAppliedLate,           // It takes place later, up to the settle time.
-  kHostRefuses,           // "Try later", and nothing happened.
-  kHostHang,              // A call stands still beyond its deadline.
-  kHostDown,              // A host does not answer for a while.
-  kHostReboot,            // Every machine of a host is off.
-  kHostDead,              // An operator declares it dead; it comes back, with its machines.
-  kStartOutlivesUndefine, // A start that goes on while its domain is undefined leaves it running.
-  kListLag,               // A list is older than it says.
-  kListOmits,             // A list leaves machines out.
-  kNotFoundAsText,        // An error whose text says "not found".
-  kClientGone,            // A client does not wait for its answer.
-  kAnswerLost,            // An answer never reaches its client.
-  kOtherBody,             // A key comes again with another request.
-  kFlood,                 // The same request many times at once.
-  kDeleteCrosses,         // A machine is deleted, or its create cancelled, while it is made.
-  kQuotaEdge,             // The quota is about what is asked for.
-  kCapacityEdge,          // The hosts' capacity is.
-  kStranger,              // A stranger's domain has a name like ours.
-  kRemovedByHand,         // Somebody undefines a machine, or removes its disk, beside us.
-  kMigrated,              // An operator moves a machine to another host, beside us.
-  kTwoUris,               // Two hosts of the configuration are one machine.
-  kLongSleep,             // Everything stands still for weeks: keys and records expire.
+  kCrash,                  // A replica is killed between any two calls through its doors.
+  kPause,                  // It stands still for longer than its lease.
+  kClockJump,              // Its time of day is set, by up to ten minutes.
+  kCommitUnknown,          // A transaction's outcome is not told: its rows are there.
+  kCommitUnknownUndone,    // The same, and they are not.
+  kLedgerDown,             // Nobody reaches the ledger for a while.
+  kReplyLost,              // An effect took place, and its caller is not told.
+  kAppliedLate,            // It takes place later, up to the settle time.
+  kHostRefuses,            // "Try later", and nothing happened.
+  kHostHang,               // A call stands still beyond its deadline.
+  kHostDown,               // A host does not answer for a while.
+  kHostReboot,             // Every machine of a host is off.
+  kHostDead,               // An operator declares it dead; it comes back, with its machines.
+  kStartOutlivesUndefine,  // A start that goes on while its domain is undefined leaves it running.
+  kListLag,                // A list is older than it says.
+  kListOmits,              // A list leaves machines out.
+  kNotFoundAsText,         // An error whose text says "not found".
+  kClientGone,             // A client does not wait for its answer.
+  kAnswerLost,             // An answer never reaches its client.
+  kOtherBody,              // A key comes again with another request.
+  kFlood,                  // The same request many times at once.
+  kDeleteCrosses,          // A machine is deleted, or its create cancelled, while it is made.
+  kQuotaEdge,              // The quota is about what is asked for.
+  kCapacityEdge,           // The hosts' capacity is.
+  kStranger,               // A stranger's domain has a name like ours.
+  kRemovedByHand,          // Somebody undefines a machine, or removes its disk, beside us.
+  kMigrated,               // An operator moves a machine to another host, beside us.
+  kTwoUris,                // Two hosts of the configuration are one machine.
+  kLongSleep,              // Everything stands still for weeks: keys and records expire.
 };
 inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::kLongSleep) + 1;
 

@@ -68,9 +68,9 @@ class ForwardingHypervisor : public ports::Hypervisor {
 
 class ForwardingLedger : public ports::Ledger {
  public:
-  explicit ForwardingLedger(std::unique_ptr<ports::Ledger> base) : owned_(std::move(base)), base_(*owned_) {}
+  explicit ForwardingLedger(std::unique_ptr<ports::Ledger> base)
+      : owned_(std::move(base)), base_(*owned_) {}
   explicit ForwardingLedger(ports::Ledger& base) : base_(base) {}
-
 
   model::LedgerId Id() const override { return base_.Id(); }
   Time Now() override { return base_.Now(); }
@@ -132,9 +132,7 @@ class ForwardingLedger : public ports::Ledger {
   Status SetHostState(const model::HostId& id, model::HostState state) override {
     return base_.SetHostState(id, state);
   }
-  Status MarkReturned(const model::HostId& id) override {
-    return base_.MarkReturned(id);
-  }
+  Status MarkReturned(const model::HostId& id) override { return base_.MarkReturned(id); }
   Result<std::vector<model::Host>> Hosts() override { return base_.Hosts(); }
   Result<std::vector<model::HostId>> HostsUsingPort(const model::HostPort& port) override {
     return base_.HostsUsingPort(port);
@@ -150,9 +148,7 @@ class ForwardingLedger : public ports::Ledger {
                                              std::span<const model::VmId> vms) override {
     return base_.MovedAway(h, vms);
   }
-  Result<int> Observe(std::span<const ports::Observation> o) override {
-    return base_.Observe(o);
-  }
+  Result<int> Observe(std::span<const ports::Observation> o) override { return base_.Observe(o); }
   Result<std::vector<ports::StraySighting>> NoteStrays(
       const model::HostId& h, std::span<const model::VmId> strays) override {
     return base_.NoteStrays(h, strays);

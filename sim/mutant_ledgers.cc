@@ -120,6 +120,15 @@ class RememberingLedger final : public ForwardingLedger {
     if (read && read->has_value()) operations_.emplace(id, **read);
     return read;
   }
+  Result<std::optional<std::variant<ports::Known, ports::KnownTombstone>>> FindByKey(
+      const model::ProjectId& project, const Digest& key_hash) override {
+    if (mutant_ != Mutant::kOperationReadOnce) return base_.FindByKey(project, key_hash);
+    const auto found = known_.find({project, key_hash});
+    if (found != known_.end()) return found->second;
+    auto read = base_.FindByKey(project, key_hash);
+    if (read && read->has_value()) known_.emplace(Key{project, key_hash}, **read);
+    return read;
+  }
   Result<std::optional<model::Vm>> GetVm(const model::VmId& id) override {
     if (mutant_ != Mutant::kRowReadOnce) return base_.GetVm(id);
     const auto found = rows_.find(id);
@@ -132,6 +141,7 @@ class RememberingLedger final : public ForwardingLedger {
  private:
   const Mutant mutant_;
   std::map<model::OperationId, model::Operation> operations_;
+  std::map<Key, std::variant<ports::Known, ports::KnownTombstone>> known_;
   std::map<model::VmId, model::Vm> rows_;
 };
 

@@ -18,35 +18,35 @@ namespace vmonce::sim {
 struct Stage;
 
 enum class Mutant {
-  kIdentityNotFixed,         // Every attempt makes a machine of another id.
-  kLookSkipped,              // Nothing is looked for before the effects of an attempt.
-  kLookBlind,                // A look finds nothing, ever.
-  kListBelieved,             // A look is answered from the list.
-  kTextBelieved,             // "not found" in an error's text is taken for absence.
-  kUnknownTakenForDone,      // An effect's unknown outcome is taken for done.
-  kFenceIgnoredInLedger,     // A record is written whatever its fence.
-  kFenceIgnoredBesideEffect, // An effect is carried out whatever the label's fence and the lease.
-  kUndoNotFenced,            // The same, of what takes away only.
-  kFenceNotIncreased,        // A take-over goes on with the old fence.
-  kRenewalAlwaysSucceeds,    // A lost lease is never told.
-  kSettleIgnored,            // A not-found is believed before the settle time.
+  kIdentityNotFixed,          // Every attempt makes a machine of another id.
+  kLookSkipped,               // Nothing is looked for before the effects of an attempt.
+  kLookBlind,                 // A look finds nothing, ever.
+  kListBelieved,              // A look is answered from the list.
+  kTextBelieved,              // "not found" in an error's text is taken for absence.
+  kUnknownTakenForDone,       // An effect's unknown outcome is taken for done.
+  kFenceIgnoredInLedger,      // A record is written whatever its fence.
+  kFenceIgnoredBesideEffect,  // An effect is carried out whatever the label's fence and the lease.
+  kUndoNotFenced,             // The same, of what takes away only.
+  kFenceNotIncreased,         // A take-over goes on with the old fence.
+  kRenewalAlwaysSucceeds,     // A lost lease is never told.
+  kSettleIgnored,             // A not-found is believed before the settle time.
   kUndoOfStartForgotten,
   kUndoOfDiskForgotten,
-  kPlacementNotReleased,     // The undo keeps the host.
-  kPublishOverMark,          // Nobody looks for the delete mark.
-  kReservationKept,          // A failed or deleted VM keeps its reservation.
-  kTombstonesInvented,       // Orphans without a row or tombstone are removed as if one were there.
-  kLedgerReadBeforeHost,     // The sweep reads rows first, and acts at the first sighting.
-  kStrangersStopped,         // A domain without our label is taken for ours.
-  kKeyNotUnique,             // A known key is claimed again.
-  kTombstoneForgotten,       // The same, once its record has expired.
-  kKeyStoredOnRefusal,       // A refused create consumes its key.
-  kCheckedBeforeKnown,       // The quota is looked at before the key.
+  kPlacementNotReleased,  // The undo keeps the host.
+  kPublishOverMark,       // Nobody looks for the delete mark.
+  kReservationKept,       // A failed or deleted VM keeps its reservation.
+  kTombstonesInvented,    // Orphans without a row or tombstone are removed as if one were there.
+  kLedgerReadBeforeHost,  // The sweep reads rows first, and acts at the first sighting.
+  kStrangersStopped,      // A domain without our label is taken for ours.
+  kKeyNotUnique,          // A known key is claimed again.
+  kTombstoneForgotten,    // The same, once its record has expired.
+  kKeyStoredOnRefusal,    // A refused create consumes its key.
+  kCheckedBeforeKnown,    // The quota is looked at before the key.
   kQuotaNotChecked,
   kCapacityNotChecked,
-  kOperationReadOnce,        // What a replay tells is remembered for ever.
-  kRowReadOnce,              // A VM's row is.
-  kUserDataDropped,          // Sealed user data is dropped with the first record.
+  kOperationReadOnce,  // What a replay tells is remembered for ever.
+  kRowReadOnce,        // A VM's row is.
+  kUserDataDropped,    // Sealed user data is dropped with the first record.
   kSecretInTimeline,
   kEventsToldTwice,
 };

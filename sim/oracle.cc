@@ -33,7 +33,7 @@ KeyStory& Oracle::Key(const model::ProjectId& project, const std::string& key) {
 }
 
 void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& outcome) {
-  stage_.story.Mark("told." + (!outcome              ? outcome.error().code
+  stage_.story.Mark("told." + (!outcome             ? outcome.error().code
                                : outcome->is_replay ? std::string("existing")
                                                     : std::string("created")));
   if (!outcome) {
@@ -49,8 +49,8 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
     if (IsRefusalOfNew(code) && key.operation && key.body == body) {
       const auto operation = stage_.ledger->GetOperation(*key.operation);
       if (operation && *operation && (*operation)->state != model::OperationState::kFailed) {
-        Break("known_before_checked", fmt::format("key {} was accepted, and its retry is told {}",
-                                                  key.key, code));
+        Break("known_before_checked",
+              fmt::format("key {} was accepted, and its retry is told {}", key.key, code));
       }
     }
     CheckRefusal(key, outcome.error());
@@ -69,9 +69,9 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
     return;
   }
   if (*key.operation != outcome->operation->id || key.vms != vms) {
-    Break("one_answer_for_a_key", fmt::format("key {} is answered with operation {} and before {}",
-                                              key.key, ToString(outcome->operation->id),
-                                              ToString(*key.operation)));
+    Break("one_answer_for_a_key",
+          fmt::format("key {} is answered with operation {} and before {}", key.key,
+                      ToString(outcome->operation->id), ToString(*key.operation)));
   }
   if (*key.body != body) {
     Break("one_request_for_a_key", "key " + key.key + ": two different requests were accepted");
@@ -83,9 +83,8 @@ void Oracle::CheckRefusal(const KeyStory& key, const model::Problem& problem) {
   if (!is_calm_ || problem.code != "quota_exceeded") return;
   const auto usage = stage_.ledger->Usage(key.project);
   if (!usage || usage->vms + key.count > stage_.shape.quota_vms) return;
-  Break("a_refusal_consumes_nothing",
-        fmt::format("key {} is refused, and {} of {} VMs are used", key.key, usage->vms,
-                    stage_.shape.quota_vms));
+  Break("a_refusal_consumes_nothing", fmt::format("key {} is refused, and {} of {} VMs are used",
+                                                  key.key, usage->vms, stage_.shape.quota_vms));
 }
 
 void Oracle::CheckLive(const service::Answer& answer) {
@@ -93,9 +92,9 @@ void Oracle::CheckLive(const service::Answer& answer) {
   const auto row = stage_.ledger->GetOperation(answer.operation->id);
   if (!row || !row->has_value()) return;
   if (model::IsFinished((*row)->state) && (*row)->state != answer.operation->state) {
-    Break("answers_are_live", fmt::format("operation {} is {} and told to be {}",
-                                          ToString((*row)->id), ToString((*row)->state),
-                                          ToString(answer.operation->state)));
+    Break("answers_are_live",
+          fmt::format("operation {} is {} and told to be {}", ToString((*row)->id),
+                      ToString((*row)->state), ToString(answer.operation->state)));
   }
 }
 
@@ -159,40 +158,42 @@ void Oracle::HostChanged(const model::HostId& host, const model::VmId& vm,
   if (hand_ == Hand::kMeddler) meddled_.insert(vm);
   if (hand_ != Hand::kOurs) return;
   stage_.Tell(host.value, "domain {}: {} -> {}", Short(vm),
-              before ? ToString(before->power) : "absent", after ? ToString(after->power) : "absent");
+              before ? ToString(before->power) : "absent",
+              after ? ToString(after->power) : "absent");
   const bool is_strange =
       before && (!before->label || before->label->ledger != stage_.ledger->Id());
   if (is_strange) {
-    Break("strangers_are_left_alone", fmt::format("{}: domain {} is not ours", host.value,
-                                                  before->name));
+    Break("strangers_are_left_alone",
+          fmt::format("{}: domain {} is not ours", host.value, before->name));
   }
-  if (!Runs(before) && Runs(after)) CheckStart(host, *after);
+  if (after && (!before || (!Runs(before) && Runs(after)))) CheckComing(host, *after);
 }
 
-void Oracle::CheckStart(const model::HostId& host, const hypervisor::SimulatedDomain& domain) {
+void Oracle::CheckComing(const model::HostId& host, const hypervisor::SimulatedDomain& domain) {
   if (meddled_.contains(domain.id) || !IsUsable(host)) return;
   const auto row = stage_.ledger->GetVm(domain.id);
   if (!row) return;
   if (!row->has_value()) {
-    return Break("a_row_precedes_its_machine", Short(domain.id) + " runs and has no row");
+    return Break("a_row_precedes_its_machine", Short(domain.id) + " is there and has no row");
   }
   const model::Vm& vm = **row;
   if (vm.state == model::VmState::kDeleted) {
-    return Break("no_resurrection", fmt::format("{} was deleted and begins to run on {}",
-                                                Short(domain.id), host.value));
+    return Break("no_resurrection",
+                 fmt::format("{} was deleted and comes to be on {}", Short(domain.id), host.value));
   }
   const bool is_undone = vm.state == model::VmState::kFailed && !vm.host && !vm.holder;
   if (is_undone) {
-    return Break("no_effect_is_left", fmt::format("{} failed and begins to run on {}",
-                                                  Short(domain.id), host.value));
+    return Break("no_effect_is_left",
+                 fmt::format("{} failed and comes to be on {}", Short(domain.id), host.value));
   }
   const auto here = std::ranges::find(stage_.machines, host, &Machine::id);
+  if (!Runs(domain)) return;
   for (const Machine& other : stage_.machines) {
     if (other.host == here->host) continue;
     const auto twin = other.host->Find(domain.id);
     if (!Runs(twin) || !IsUsable(other.id)) continue;
-    Break("one_machine", fmt::format("{} runs on {} and on {}", Short(domain.id), host.value,
-                                     other.id.value));
+    Break("one_machine",
+          fmt::format("{} runs on {} and on {}", Short(domain.id), host.value, other.id.value));
   }
 }
 

@@ -21,8 +21,8 @@ struct Stage;
 struct KeyStory {
   model::ProjectId project;
   std::string key;
-  int count = 1;   // Machines it asks for.
-  int bodies = 1;  // How many different requests were sent with it.
+  int count = 1;            // Machines it asks for.
+  int bodies = 1;           // How many different requests were sent with it.
   std::optional<int> body;  // The one that was accepted.
   std::optional<model::OperationId> operation;
   std::vector<model::VmId> vms;
@@ -52,8 +52,8 @@ class Oracle {
                    const std::optional<hypervisor::SimulatedDomain>& after);
   void Observed(const ports::Observation& observation);
   void SeedOrdered(const ports::SeedOrder& order);
-  // Whose doing it is, what happens on hosts from now on: ours; the weather's, a power cut say, after
-  // which every promise stands; or a person's beside us, after which that machine is nobody's
+  // Whose doing it is, what happens on hosts from now on: ours; the weather's, a power cut say,
+  // after which every promise stands; or a person's beside us, after which that machine is nobody's
   // promise any more.
   enum class Hand { kOurs, kWeather, kMeddler };
   void SetHand(Hand hand) { hand_ = hand; }
@@ -75,13 +75,14 @@ class Oracle {
 
  private:
   void Break(std::string_view invariant, std::string what);
-  void CheckStart(const model::HostId& host, const hypervisor::SimulatedDomain& domain);
+  void CheckComing(const model::HostId& host, const hypervisor::SimulatedDomain& domain);
   void CheckRefusal(const KeyStory& key, const model::Problem& problem);
   void CheckLive(const service::Answer& answer);
   bool IsUsable(const model::HostId& host) const;
   void AuditKeys();
   void AuditRows();
   void AuditRow(const model::Vm& vm);
+  bool HasFailedStart(const model::Vm& vm);
   void AuditHosts();
   void AuditSums();
   void AuditOperations();

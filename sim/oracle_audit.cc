@@ -8,7 +8,9 @@
 namespace vmonce::sim {
 namespace {
 
-std::string NameOf(const model::Vm& vm) { return vm.name + " (" + ToString(vm.id).substr(24) + ")"; }
+std::string NameOf(const model::Vm& vm) {
+  return vm.name + " (" + ToString(vm.id).substr(24) + ")";
+}
 
 }  // namespace
 
@@ -77,7 +79,8 @@ void Oracle::AuditOperations() {
       continue;
     }
     for (const model::TimelineEntry& line : *lines) {
-      if (line.detail.contains("SECRET")) Break("no_secret_is_kept", "in a timeline: " + line.event);
+      if (line.detail.contains("SECRET"))
+        Break("no_secret_is_kept", "in a timeline: " + line.event);
     }
     const model::Operation& row = **operation;
     for (const std::string* text :
@@ -116,13 +119,13 @@ void Oracle::AuditRow(const model::Vm& vm) {
   switch (vm.state) {
     case model::VmState::kReady:
       if (is_nobodys) break;
-      if (domains != 1) Break("one_machine", fmt::format("{} is ready and has {} domains",
-                                                         NameOf(vm), domains));
-      if (vm.desired == model::Desired::kRunning && running != 1) {
+      if (domains != 1)
+        Break("one_machine", fmt::format("{} is ready and has {} domains", NameOf(vm), domains));
+      if (vm.desired == model::Desired::kRunning && running != 1 && !HasFailedStart(vm)) {
         Break("what_should_run_runs", NameOf(vm) + " is ready and does not run");
       }
-      if (volumes != 2 && given_up_.empty()) Break("one_machine", fmt::format("{} is ready and has {} volumes",
-                                                         NameOf(vm), volumes));
+      if (volumes != 2 && given_up_.empty())
+        Break("one_machine", fmt::format("{} is ready and has {} volumes", NameOf(vm), volumes));
       break;
     case model::VmState::kMissing:
       if (!is_nobodys) Break("one_machine", NameOf(vm) + " is missing, and nobody removed it");
@@ -130,23 +133,35 @@ void Oracle::AuditRow(const model::Vm& vm) {
     case model::VmState::kFailed:
     case model::VmState::kDeleted:
       if (vm.host) Break("what_is_gone_is_given_back", NameOf(vm) + " has a host");
-      if (vm.holds_reservation) Break("what_is_gone_is_given_back",
-                                      NameOf(vm) + " holds its reservation");
+      if (vm.holds_reservation)
+        Break("what_is_gone_is_given_back", NameOf(vm) + " holds its reservation");
       if (is_nobodys) break;
       if (domains > 0) {
-        Break("no_effect_is_left", fmt::format("{} is {} and has {} domains", NameOf(vm),
-                                               ToString(vm.state), domains));
+        Break("no_effect_is_left",
+              fmt::format("{} is {} and has {} domains", NameOf(vm), ToString(vm.state), domains));
       }
       // A disk on a host that was given up is kept and reported.
       if (volumes > 0 && given_up_.empty()) {
-        Break("no_effect_is_left", fmt::format("{} is {} and has {} volumes", NameOf(vm),
-                                               ToString(vm.state), volumes));
+        Break("no_effect_is_left",
+              fmt::format("{} is {} and has {} volumes", NameOf(vm), ToString(vm.state), volumes));
       }
       break;
     default:
       Break("everything_ends", fmt::format("{} is {}", NameOf(vm), ToString(vm.state)));
       break;
   }
+}
+
+// Who was told that a start failed asks again; nobody starts it behind their back.
+bool Oracle::HasFailedStart(const model::Vm& vm) {
+  ports::OperationFilter filter;
+  filter.vm = vm.id;
+  filter.state = model::OperationState::kFailed;
+  const auto failed = stage_.ledger->ListOperations(vm.project, filter, {100, ""});
+  return !failed || std::ranges::any_of(failed->rows, [](const model::Operation& operation) {
+    return operation.kind == model::OperationKind::kStart ||
+           operation.kind == model::OperationKind::kReboot;
+  });
 }
 
 void Oracle::AuditHosts() {
@@ -227,8 +242,8 @@ void Oracle::AuditEvents() {
     };
     if (vm.state == model::VmState::kReady && told("vm.ready") != 1 && !keys_.empty() &&
         !meddled_.contains(vm.id) && !events->empty() && events->front().at <= vm.created) {
-      Break("an_event_is_told_once", fmt::format("{} became ready {} times", NameOf(vm),
-                                                 told("vm.ready")));
+      Break("an_event_is_told_once",
+            fmt::format("{} became ready {} times", NameOf(vm), told("vm.ready")));
     }
     if (vm.state == model::VmState::kDeleted && told("vm.deleted") > 1) {
       Break("an_event_is_told_once", NameOf(vm) + " was deleted more than once");

@@ -62,12 +62,9 @@ struct Replica::Process {
         ledger(Mutated(s, NewLedgerDoor(s, who))),
         fleet(*ledger, threads, *s.null_logger),
         sealer(std::string(32, 'k'), s.replica_chance),
-        parts{*ledger,
-              fleet,
-              sealer,
-              clock,
-              s.replica_chance,
-              {Milliseconds(20'000), Milliseconds(1'000), limits::kAskAgain}},
+        parts{*ledger,          fleet,
+              sealer,           clock,
+              s.replica_chance, {Milliseconds(20'000), Milliseconds(1'000), limits::kAskAgain}},
         sagas(Mutated(s, workflows::AllSagas(parts))),
         leases(*ledger, clock, threads, *s.null_logger, {kTtl, limits::kLeaseRenewEvery}),
         waiters(clock, threads),
@@ -117,13 +114,13 @@ void Replica::Process::AddHosts(const std::string& who) {
         hypervisor::SimulatedDriverOptions{Milliseconds(0), stage.shape.settle}, clock, late);
     auto bounded = std::make_unique<hypervisor::HostThreads>(
         std::move(raw),
-        hypervisor::HostThreadsOptions{machine.id.value, 3, kCallDeadline, kLookDeadline,
-                                       kLookDeadline, {}},
+        hypervisor::HostThreadsOptions{
+            machine.id.value, 3, kCallDeadline, kLookDeadline, kLookDeadline, {}},
         clock, threads, *stage.null_logger);
     host_doors.push_back(bounded.get());
-    fleet.Add({machine.id, "simulated:" + machine.id.value,
-               workflows::CapacityPlan::Of(capacity_of_one)},
-              NewHostDoor(stage, who, machine.id.value, Mutated(stage, i, std::move(bounded))));
+    fleet.Add(
+        {machine.id, "simulated:" + machine.id.value, workflows::CapacityPlan::Of(capacity_of_one)},
+        NewHostDoor(stage, who, machine.id.value, Mutated(stage, i, std::move(bounded))));
   }
 }
 
@@ -161,20 +158,23 @@ void Replica::Process::Wire() {
           },
           [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
       service::ServiceSettings{
-          service::Quotas(service::ProjectQuota{model::Resources{
-              .vms = stage.shape.quota_vms, .cpus = 1'000, .memory_mib = 1'000'000,
-              .disk_gib = 1'000'000}}),
-          1'000, std::chrono::seconds(30), {}});
+          service::Quotas(service::ProjectQuota{model::Resources{.vms = stage.shape.quota_vms,
+                                                                 .cpus = 1'000,
+                                                                 .memory_mib = 1'000'000,
+                                                                 .disk_gib = 1'000'000}}),
+          1'000,
+          std::chrono::seconds(30),
+          {}});
   reconciler = std::make_unique<service::Reconciler>(
       parts, threads, *stage.null_logger,
-      Mutated(stage, workflows::ReconcileSettings{kOrphanGrace, kTtl + settle,
-                                                  limits::kStraySightings,
-                                                  limits::kSweepRemovalsMin,
-                                                  limits::kSweepRemovalsPercent}),
+      Mutated(
+          stage,
+          workflows::ReconcileSettings{kOrphanGrace, kTtl + settle, limits::kStraySightings,
+                                       limits::kSweepRemovalsMin, limits::kSweepRemovalsPercent}),
       kReconcileEvery);
   sweeper = std::make_unique<engine::Periodic>(
-      "sweep", limits::kSweepEvery,
-      [this] { (void)ledger->Sweep({}, limits::kSweepRows); }, clock, threads);
+      "sweep", limits::kSweepEvery, [this] { (void)ledger->Sweep({}, limits::kSweepRows); }, clock,
+      threads);
 }
 
 void Replica::Process::Start() {
@@ -264,10 +264,9 @@ void Replica::SetSkew(Milliseconds skew) {
 
 bool Replica::Post(std::function<void(service::VmService&)> request) {
   if (!process_ || !process_->service) return false;
-  stage_.scheduler.Spawn(owner_, name_ + " http",
-                         [&service = *process_->service, request = std::move(request)] {
-                           request(service);
-                         });
+  stage_.scheduler.Spawn(
+      owner_, name_ + " http",
+      [&service = *process_->service, request = std::move(request)] { request(service); });
   return true;
 }
 

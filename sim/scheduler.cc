@@ -41,14 +41,13 @@ void Scheduler::Resume(FiberId id) {
   current_ = id;
   if (!fiber.context) {
     fiber.stack = stacks_.Take();
-    fiber.context = boost::context::fiber(
-        std::allocator_arg, BorrowedStack{fiber.stack},
-        [this, &fiber](boost::context::fiber&& back) {
-          back_ = std::move(back);
-          fiber.body();
-          fiber.state = State::kEnded;
-          return std::move(back_);
-        });
+    fiber.context = boost::context::fiber(std::allocator_arg, BorrowedStack{fiber.stack},
+                                          [this, &fiber](boost::context::fiber&& back) {
+                                            back_ = std::move(back);
+                                            fiber.body();
+                                            fiber.state = State::kEnded;
+                                            return std::move(back_);
+                                          });
   }
   fiber.context = std::move(fiber.context).resume();
   if (fiber.state != State::kEnded || !fiber.stack.sp) return;

@@ -40,7 +40,9 @@ void Stage::Pass(std::string_view door, Milliseconds latency) {
   story.Mix(scheduler.Current());
   if (scheduler.CurrentOwner() != kWorld && Happens(FaultKind::kCrash)) crash_current();
   if (scheduler.CurrentOwner() != kWorld && Happens(FaultKind::kPause)) {
-    const auto lasts = Milliseconds(work_chance.Between(1'000, 60'000));
+    // Some outlast a take-over, some a settle time and what follows it as well.
+    const auto lasts =
+        Milliseconds(work_chance.Between(1'000, work_chance.OneIn(3) ? 240'000 : 40'000));
     Tell(scheduler.CurrentName(), "its process stands still for {} ms", lasts.count());
     scheduler.Pause(scheduler.CurrentOwner(), scheduler.now() + lasts);
   }

@@ -61,7 +61,7 @@ struct Stage {
 
   Chance seed_chance;  // Of what is drawn once, in the order below.
   Chance fault_chance;
-  Chance work_chance;  // Latencies, clients, operators.
+  Chance work_chance;     // Latencies, clients, operators.
   Chance replica_chance;  // Ids and jitter in production code.
   Shape shape;
   Faults faults;

@@ -112,8 +112,8 @@ void World::MakeMachines() {
       stage_.machines.push_back({id, stage_.machines.front().host});
       continue;
     }
-    auto host = std::make_shared<hypervisor::SimulatedHost>(
-        hypervisor::SimulatedOptions{}, stage_.clock, stage_.no_threads);
+    auto host = std::make_shared<hypervisor::SimulatedHost>(hypervisor::SimulatedOptions{},
+                                                            stage_.clock, stage_.no_threads);
     host->Watch([this, id](const model::VmId& vm, const auto& before, const auto& after) {
       stage_.oracle.HostChanged(id, vm, before, after);
     });

@@ -40,8 +40,7 @@ class FiberMonitor final : public Monitor {
     if (waiting_.empty()) return;
     const auto chosen =
         waiting_.begin() +
-        (waiting_.size() == 1 ? 0
-                              : static_cast<std::ptrdiff_t>(chance_.Draw() % waiting_.size()));
+        (waiting_.size() == 1 ? 0 : static_cast<std::ptrdiff_t>(chance_.Draw() % waiting_.size()));
     const FiberId fiber = *chosen;
     waiting_.erase(chosen);
     scheduler_.Wake(fiber);

@@ -117,7 +117,8 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
 
 void AddSim(CLI::App& app, std::optional<SimFlags>& chosen) {
   auto* command = app.add_subcommand(
-      "sim", "Run the service in made-up worlds where all goes wrong, and look for broken promises");
+      "sim",
+      "Run the service in made-up worlds where all goes wrong, and look for broken promises");
   const auto flags = std::make_shared<SimFlags>();
   command->add_option("--seeds", flags->seeds, "Worlds to run (default 1..1000)")
       ->type_name("FIRST..LAST");

@@ -136,8 +136,8 @@ void SimRun::TellTally(const sim::Tally& tally) {
 ExitCode SimRun::TellFailure(const sim::Failure& failure) {
   sim::WorldOptions world = world_;
   world.seed = failure.seed;
-  terminal_.Out(fmt::format("BROKEN in seed {}: {}: {}\n", failure.seed, failure.invariant,
-                            failure.breach));
+  terminal_.Out(
+      fmt::format("BROKEN in seed {}: {}: {}\n", failure.seed, failure.invariant, failure.breach));
   const auto shrunk = sim::Shrink(world, failure.invariant);
   if (shrunk) world = *shrunk;
   world.story_lines = kLinesShown;

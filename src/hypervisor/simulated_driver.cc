@@ -333,15 +333,14 @@ Status SimulatedDriver::Effect(const Target& target, const ports::EffectGuard& g
     if (auto check = CheckIfThere(sent_to, *ledger, guard); !check) return check;
     if (!fault.outlives_undefine) sent_to.reset();
     const ports::EffectGuard any{.fence = {std::numeric_limits<std::int64_t>::max()}};
-    threads_.SpawnDetached("late-effect",
-                           [host = host_, ledger = *ledger, any, after = fault.apply_after,
-                            apply = std::move(apply), sent_to, &threads = threads_] {
-                             threads.SleepFor(after, {});
-                             const Status applied = apply(*host, ledger, any);
-                             const bool is_gone =
-                                 !applied && applied.error().code == ErrorCode::kNotFound;
-                             if (is_gone && sent_to) StartUndefined(*host, *sent_to);
-                           });
+    threads_.SpawnDetached(
+        "late-effect", [host = host_, ledger = *ledger, any, after = fault.apply_after,
+                        apply = std::move(apply), sent_to, &threads = threads_] {
+          threads.SleepFor(after, {});
+          const Status applied = apply(*host, ledger, any);
+          const bool is_gone = !applied && applied.error().code == ErrorCode::kNotFound;
+          if (is_gone && sent_to) StartUndefined(*host, *sent_to);
+        });
     return Fail(ErrorCode::kUnknown, "no reply in time (simulated)");
   }
 

@@ -88,9 +88,8 @@ class SimulatedHost {
   void Watch(Watcher watcher);
 
   // For tests and checkers. Plant replaces a domain of its id and counts as no effect; PowerOffAll
-  // is a restart of the host (what runs is off, by kHost); Remove is a person's undefine, or the end
-  // of a volume of that name; Effects counts how often a call really
-  // changed something.
+  // is a restart of the host (what runs is off, by kHost); Remove is a person's undefine, or the
+  // end of a volume of that name; Effects counts how often a call really changed something.
   void Plant(const SimulatedDomain& domain);
   void PowerOffAll();
   void Remove(const model::VmId& id);

@@ -307,7 +307,8 @@ void UpdateVm(Db& db, const model::Vm& vm) {
       vm.id, vm.name, LabelsToJson(vm.labels), ToString(vm.state), ToString(vm.desired),
       ToString(vm.observed), vm.host, vm.version, vm.holder, vm.delete_operation,
       vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted, ToString(vm.stopped_by),
-      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm), vm.unsettled_until);
+      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm),
+      vm.unsettled_until);
   TellWritten(db, vm);
 }
 

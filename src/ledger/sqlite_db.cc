@@ -202,9 +202,9 @@ void Db::Load(const std::string& content) {
   CHECK(bytes != nullptr);
   std::ranges::copy(content, bytes);
   const auto size = static_cast<sqlite3_int64>(content.size());
-  const int code = sqlite3_deserialize(
-      db_, "main", bytes, size, size,
-      SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+  const int code =
+      sqlite3_deserialize(db_, "main", bytes, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
   if (code != SQLITE_OK) Note(code, "deserialize");
 }
 

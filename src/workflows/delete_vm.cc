@@ -86,9 +86,9 @@ StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
   });
 }
 
-// Absence is a typed not-found, after every earlier call has returned and, where its answer was lost,
-// after the settle time. What was removed before may be there again by then, a disk without a machine
-// as well: all is removed once more.
+// Absence is a typed not-found, after every earlier call has returned and, where its answer was
+// lost, after the settle time. What was removed before may be there again by then, a disk without a
+// machine as well: all is removed once more.
 StepResult DeleteVm::Verify(const StepContext& context) const {
   const bool is_waiting = context.now < context.item.unsettled_until;
   if (is_waiting || !IsSettled(parts_, context)) {

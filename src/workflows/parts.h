@@ -63,9 +63,9 @@ model::Event OperationEvent(const WorkflowParts& parts, const model::Operation& 
 // True when `seen` carries this ledger's label for this very VM's creating operation.
 bool IsOurs(const WorkflowParts& parts, const ports::DomainSighting& seen, const model::Vm& vm);
 
-// True when nothing that was ordered for the VM may still take effect: no call is out on its host in
-// this process, and the settle time of lost answers, whoever's, is over. A dead host's are waited
-// for no more.
+// True when nothing that was ordered for the VM may still take effect: no call is out on its host
+// in this process, and the settle time of lost answers, whoever's, is over. A dead host's are
+// waited for no more.
 bool IsSettled(const WorkflowParts& parts, const engine::StepContext& context);
 
 // True when another operation has marked the VM for deletion.
