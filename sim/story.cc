@@ -5,6 +5,8 @@
 namespace vmonce::sim {
 
 void Story::Tell(Instant at, std::string_view who, std::string what) {
+  // What follows a breach explains nothing.
+  if (IsBroken()) return;
   const auto ms = std::chrono::duration_cast<Milliseconds>(at.time_since_epoch()).count();
   lines_.push_back(fmt::format("{:>10}.{:03} s  {:<22} {}", ms / 1000, ms % 1000, who, what));
   if (lines_.size() > most_) lines_.pop_front();

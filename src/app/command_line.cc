@@ -132,6 +132,7 @@ void AddSim(CLI::App& app, std::optional<SimFlags>& chosen) {
       ->type_name("swarm|all|none");
   command->add_option("--minutes", flags->minutes, "End after so long")->type_name("N");
   command->add_option("--mutant", flags->mutant, "Break one rule on purpose")->type_name("NAME");
+  command->add_flag("--quick", flags->is_quick, "Name a broken world, and do not make it smaller");
   command->add_flag("--must-reach-all", flags->must_reach_all,
                     "Fail when a rare place was never reached");
   command->callback([&chosen, flags] { chosen = *flags; });

@@ -138,6 +138,7 @@ ExitCode SimRun::TellFailure(const sim::Failure& failure) {
   world.seed = failure.seed;
   terminal_.Out(
       fmt::format("BROKEN in seed {}: {}: {}\n", failure.seed, failure.invariant, failure.breach));
+  if (flags_.is_quick) return ExitCode::kFailed;
   const auto shrunk = sim::Shrink(world, failure.invariant);
   if (shrunk) world = *shrunk;
   world.story_lines = kLinesShown;

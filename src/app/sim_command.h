@@ -20,6 +20,7 @@ struct SimFlags {
   int minutes = 0;  // 0: until all seeds are done.
   std::string mutant;
   bool must_reach_all = false;
+  bool is_quick = false;  // A broken world is named and not made smaller.
 };
 
 // Precondition: the process has one thread, since it makes others.
