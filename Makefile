@@ -1,6 +1,6 @@
 # The short way in; every target is one script. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build deb test check bench bench-memory format clang-tidy fuzz clean clean-run
+.PHONY: help run build deb test check sim-long bench bench-memory format clang-tidy fuzz clean clean-run
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -38,6 +38,12 @@ bench-memory: ## memory and speed over a million stored operations (some minutes
 	@packaging/setup run
 	@packaging/build vmonce vmonce_bench
 	@bench/run memory
+
+sim-long: ## a million made-up worlds, every rare place reached, every broken rule seen (hours; docs/simulation.md)
+	@packaging/setup run
+	@packaging/build vmonce
+	@build/vmonce sim --seeds 1..1000000 --must-reach-all
+	@sim/mutants
 
 format: ## let clang-format rewrite the sources
 	@packaging/setup test

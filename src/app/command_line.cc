@@ -116,6 +116,29 @@ void AddServe(CLI::App& app, std::optional<ServeFlags>& chosen) {
   command->callback([&chosen, flags] { chosen = *flags; });
 }
 
+void AddSim(CLI::App& app, std::optional<SimFlags>& chosen) {
+  auto* command = app.add_subcommand(
+      "sim",
+      "Run the service in made-up worlds where all goes wrong, and look for broken promises");
+  const auto flags = std::make_shared<SimFlags>();
+  command->add_option("--seeds", flags->seeds, "Worlds to run (default 1..1000)")
+      ->type_name("FIRST..LAST");
+  command->add_option("--seed", flags->seed, "One world alone")->type_name("N");
+  command->add_flag("--trace", flags->is_traced, "Tell its whole story");
+  command->add_option("--jobs", flags->jobs, "Processes (default: one for each processor)")
+      ->type_name("N");
+  command->add_option("--replicas", flags->replicas, "Of each world, 1 to 5 (default: drawn)")
+      ->type_name("N");
+  command->add_option("--faults", flags->faults, "Which faults a world has (default: swarm)")
+      ->type_name("swarm|all|none");
+  command->add_option("--minutes", flags->minutes, "End after so long")->type_name("N");
+  command->add_option("--mutant", flags->mutant, "Break one rule on purpose")->type_name("NAME");
+  command->add_flag("--quick", flags->is_quick, "Name a broken world, and do not make it smaller");
+  command->add_flag("--must-reach-all", flags->must_reach_all,
+                    "Fail when a rare place was never reached");
+  command->callback([&chosen, flags] { chosen = *flags; });
+}
+
 void AddVersion(CLI::App& app, ClientCommand& chosen) {
   auto* command = app.add_subcommand("version", "Print the version");
   command->callback([&chosen] {
@@ -134,6 +157,7 @@ struct Program {
   RawGlobals raw;
   ClientCommand command;
   std::optional<ServeFlags> serve;
+  std::optional<SimFlags> sim;
 };
 
 Program::Program() {
@@ -142,6 +166,7 @@ Program::Program() {
   AddGlobals(app, raw);
   AddServe(app, serve);
   AddClientCommands(app, command);
+  AddSim(app, sim);
   AddVersion(app, command);
   AddShellCommands(app, command);
   app.require_subcommand(1);
@@ -256,6 +281,7 @@ Parsed ParseCommandLine(const std::vector<std::string>& arguments, Terminal& ter
   Program program;
   if (const auto ended = Parse(program.app, arguments, terminal)) return *ended;
   if (program.serve) return *program.serve;
+  if (program.sim) return *program.sim;
   auto globals = ReadGlobals(program.raw, environment);
   if (!globals) {
     terminal.Err("error: " + Printable(globals.error().detail) + "\n");

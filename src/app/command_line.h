@@ -10,6 +10,7 @@
 #include "app/command_doc.h"
 #include "app/commands.h"
 #include "app/serve.h"
+#include "app/sim_command.h"
 
 namespace vmonce::app {
 
@@ -20,7 +21,7 @@ struct ParsedClient {
 
 // A command to run; the service; or the exit code of what has been answered already (help, version,
 // a mistake).
-using Parsed = std::variant<ParsedClient, ServeFlags, ExitCode>;
+using Parsed = std::variant<ParsedClient, ServeFlags, SimFlags, ExitCode>;
 
 // `arguments` without the program's name.
 Parsed ParseCommandLine(const std::vector<std::string>& arguments, Terminal& terminal,

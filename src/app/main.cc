@@ -60,6 +60,9 @@ int Main(const std::vector<std::string>& arguments) {
   const auto terminal = NewSystemTerminal(&Environment);
   const Parsed parsed = ParseCommandLine(arguments, *terminal, &Environment);
   if (const auto* serve = std::get_if<ServeFlags>(&parsed)) return RunServe(*serve);
+  if (const auto* sim = std::get_if<SimFlags>(&parsed)) {
+    return static_cast<int>(RunSim(*sim, *terminal));
+  }
   if (const auto* ended = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*ended);
   return static_cast<int>(RunClientProcess(std::get<ParsedClient>(parsed), *terminal));
 }

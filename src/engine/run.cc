@@ -184,6 +184,9 @@ OperationRun::Next OperationRun::Failed(model::Item& item, const StepResult& res
 OperationRun::Next OperationRun::Unknown(model::Item& item, const StepResult& result) {
   ++item.failures;
   item.look_first = true;
+  // The call has returned, and what it ordered may still take effect: a connection that broke
+  // leaves the order with the hypervisor.
+  item.unsettled_until = parts_.ledger.Now() + parts_.bounds.settle;
   item.failure = model::Failure{"hypervisor_unavailable", result.detail, true};
   Note(item, "step_unknown", StepName(item) + ": " + result.detail);
   Wait(item, BackoffAfter(item.failures));

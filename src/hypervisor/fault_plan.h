@@ -40,6 +40,9 @@ struct Fault {
   // The effect (its guard checked before) takes place by itself so much later; the caller is told
   // kUnknown at once.
   Milliseconds apply_after{0};
+  // With apply_after, of a start: undefining the domain meanwhile succeeds, and the start leaves it
+  // running all the same (tried: libvirt does so).
+  bool outlives_undefine = false;
   bool lose_reply = false;  // The effect takes place; the caller is told kUnknown.
   // Lists only: the list as it was so long ago, and without these VMs.
   Milliseconds list_lag{0};

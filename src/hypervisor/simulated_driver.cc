@@ -67,6 +67,18 @@ Status CheckPorts(const SimulatedHost& host, const std::optional<SimulatedDomain
   return Fail(ErrorCode::kUnavailable, "a port is in use (simulated)");
 }
 
+void StartUndefined(SimulatedHost& host, SimulatedDomain domain) {
+  domain.power = Observed::kRunning;
+  domain.stopped_by = StopCause::kNone;
+  ++domain.starts;
+  // Nobody is told.
+  (void)host.ChangeDomain(SimulatedCall::kStart, domain.id,
+                          [&](std::optional<SimulatedDomain>& there) {
+                            if (!there) there = domain;
+                            return Status();
+                          });
+}
+
 bool Runs(const SimulatedDomain& domain) { return domain.power != Observed::kStopped; }
 
 }  // namespace
@@ -336,14 +348,18 @@ Status SimulatedDriver::Effect(const Target& target, const ports::EffectGuard& g
   if (fault.apply_after.count() > 0) {
     // As a real host does: the fence is looked at now, and the order, once sent, is carried out
     // whatever happens meanwhile.
-    if (auto check = CheckIfThere(host_->Find(target.vm), *ledger, guard); !check) return check;
+    auto sent_to = host_->Find(target.vm);
+    if (auto check = CheckIfThere(sent_to, *ledger, guard); !check) return check;
+    if (!fault.outlives_undefine) sent_to.reset();
     const ports::EffectGuard any{.fence = {std::numeric_limits<std::int64_t>::max()}};
-    threads_.SpawnDetached("late-effect",
-                           [host = host_, ledger = *ledger, any, after = fault.apply_after,
-                            apply = std::move(apply), &threads = threads_] {
-                             threads.SleepFor(after, {});
-                             (void)apply(*host, ledger, any);
-                           });
+    threads_.SpawnDetached(
+        "late-effect", [host = host_, ledger = *ledger, any, after = fault.apply_after,
+                        apply = std::move(apply), sent_to, &threads = threads_] {
+          threads.SleepFor(after, {});
+          const Status applied = apply(*host, ledger, any);
+          const bool is_gone = !applied && applied.error().code == ErrorCode::kNotFound;
+          if (is_gone && sent_to) StartUndefined(*host, *sent_to);
+        });
     return Fail(ErrorCode::kUnknown, "no reply in time (simulated)");
   }
 

@@ -157,6 +157,7 @@ Status SimulatedHost::Put(const model::VmId& id, std::optional<SimulatedDomain> 
     }
   }
   auto before = FindLocked(id);
+  if (watcher_) watcher_(id, before, domain);
   if (before) names_.erase(before->name);
   history_.push_back({clock_.Monotonic(), id, std::move(before)});
   if (history_.size() > model::limits::kSimulatedHistory) history_.pop_front();
@@ -218,6 +219,21 @@ Status SimulatedHost::RemoveVolume(SimulatedCall call, const model::VmId& id,
 void SimulatedHost::Plant(const SimulatedDomain& domain) {
   MonitorLock lock(*monitor_);
   CHECK(Put(domain.id, domain).has_value());
+}
+
+void SimulatedHost::Watch(Watcher watcher) {
+  MonitorLock lock(*monitor_);
+  watcher_ = std::move(watcher);
+}
+
+void SimulatedHost::Remove(const model::VmId& id) {
+  MonitorLock lock(*monitor_);
+  if (domains_.contains(id)) CHECK(Put(id, std::nullopt).has_value());
+}
+
+void SimulatedHost::RemoveVolumeOf(const std::string& name) {
+  MonitorLock lock(*monitor_);
+  volumes_.erase(name);
 }
 
 void SimulatedHost::PowerOffAll() {

@@ -87,11 +87,19 @@ class SimulatedHost {
   Status RemoveVolume(SimulatedCall call, const model::VmId& id, const std::string& name,
                       const Permit& permit);
 
+  // Told of every change of a domain, while nothing else happens on the host; must not call it.
+  using Watcher =
+      std::function<void(const model::VmId& id, const std::optional<SimulatedDomain>& before,
+                         const std::optional<SimulatedDomain>& after)>;
+  void Watch(Watcher watcher);
+
   // For tests and checkers. Plant replaces a domain of its id and counts as no effect; PowerOffAll
-  // is a restart of the host (what runs is off, by kHost); Effects counts how often a call really
-  // changed something.
+  // is a restart of the host (what runs is off, by kHost); Remove is a person's undefine, or the
+  // end of a volume of that name; Effects counts how often a call really changed something.
   void Plant(const SimulatedDomain& domain);
   void PowerOffAll();
+  void Remove(const model::VmId& id);
+  void RemoveVolumeOf(const std::string& name);
   // A stranger's program begins to listen there, or ends.
   void TakePort(const model::HostPort& port);
   void FreePort(const model::HostPort& port);
@@ -119,6 +127,7 @@ class SimulatedHost {
   std::set<model::HostPort> taken_ports_ GUARDED_BY(*monitor_);
   std::deque<Past> history_ GUARDED_BY(*monitor_);
   std::map<SimulatedCall, std::int64_t> effects_ GUARDED_BY(*monitor_);
+  Watcher watcher_ GUARDED_BY(*monitor_);
 };
 
 }  // namespace vmonce::hypervisor

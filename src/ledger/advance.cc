@@ -33,6 +33,18 @@ void Distrust(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   }
 }
 
+// Whatever operation ends a VM has to know it, and finds it in the VM's row.
+void KeepUnsettled(Tx& tx, std::span<const model::Item> items) {
+  for (const model::Item& item : items) {
+    if (item.unsettled_until <= tx.now) continue;
+    const auto before = FindVm(tx.db, model::VmId{item.subject});
+    if (!before || before->unsettled_until >= item.unsettled_until) continue;
+    model::Vm vm = *before;
+    vm.unsettled_until = item.unsettled_until;
+    UpdateVm(tx.db, vm);
+  }
+}
+
 void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   model::TimelineEntry line;
   line.replica = request.owner.value;
@@ -42,6 +54,7 @@ void TakeOne(Tx& tx, const TakeRequest& request, model::Operation& operation) {
   // drown the story.
   bool is_told = operation.state == model::OperationState::kAccepted;
   Distrust(tx, request, operation);
+  KeepUnsettled(tx, operation.items);
   if (operation.lease_owner != model::kUnleased) {
     line.event = "taken_over";
     is_told = true;
@@ -201,6 +214,7 @@ AdvanceOutcome Record(Tx& tx, const Advance& advance) {
   }
   const AdvanceOutcome outcome = ApplyAll(tx, advance);
   if (outcome != AdvanceOutcome::kRecorded || !tx.db.ok()) return outcome;
+  KeepUnsettled(tx, advance.items);
   WriteOperation(tx, advance, *row);
   InsertTimeline(tx.db, row->sequence, advance.timeline, tx.now);
   InsertEvents(tx.db, advance.events, tx.now);

@@ -20,7 +20,7 @@ const std::string_view kVmColumns =
     "id, project, name, operation, item_index, key_prefix, spec, mac, labels, state, desired, "
     "observed, host, version, holder, delete_operation, holds_reservation, failure, created_ms, "
     "updated_ms, deleted_ms, stopped_by, restart, restarts, restarted_ms, "
-    "forwards, addresses";
+    "forwards, addresses, unsettled_until_ms";
 
 namespace {
 
@@ -280,20 +280,21 @@ model::Vm ReadVm(Db& db, Query& query) {
   vm.restarted = query.MaybeAt();
   ReadForwards(db, query, vm);
   ReadAddresses(db, query, vm);
+  vm.unsettled_until = query.At();
   return vm;
 }
 
 void InsertVm(Db& db, const model::Vm& vm) {
   static const std::string sql = fmt::format(
       "INSERT INTO vms ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
+      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
       kVmColumns);
   db.RunTold(sql, vm.id, vm.project, vm.name, vm.operation, vm.index, vm.key_prefix,
              SpecToJson(vm.spec), vm.mac, LabelsToJson(vm.labels), ToString(vm.state),
              ToString(vm.desired), ToString(vm.observed), vm.host, vm.version, vm.holder,
              vm.delete_operation, vm.holds_reservation, Json(vm.failure), vm.created, vm.updated,
              vm.deleted, ToString(vm.stopped_by), ToString(vm.restart), vm.restarts, vm.restarted,
-             ForwardsColumn(vm), AddressesColumn(vm));
+             ForwardsColumn(vm), AddressesColumn(vm), vm.unsettled_until);
   TellWritten(db, vm);
 }
 
@@ -302,11 +303,12 @@ void UpdateVm(Db& db, const model::Vm& vm) {
       "UPDATE vms SET name = ?2, labels = ?3, state = ?4, desired = ?5, observed = ?6, host = ?7, "
       "version = ?8, holder = ?9, delete_operation = ?10, holds_reservation = ?11, failure = ?12, "
       "updated_ms = ?13, deleted_ms = ?14, stopped_by = ?15, restart = ?16, restarts = ?17, "
-      "restarted_ms = ?18, forwards = ?19, addresses = ?20 WHERE id = ?1",
+      "restarted_ms = ?18, forwards = ?19, addresses = ?20, unsettled_until_ms = ?21 WHERE id = ?1",
       vm.id, vm.name, LabelsToJson(vm.labels), ToString(vm.state), ToString(vm.desired),
       ToString(vm.observed), vm.host, vm.version, vm.holder, vm.delete_operation,
       vm.holds_reservation, Json(vm.failure), vm.updated, vm.deleted, ToString(vm.stopped_by),
-      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm));
+      ToString(vm.restart), vm.restarts, vm.restarted, ForwardsColumn(vm), AddressesColumn(vm),
+      vm.unsettled_until);
   TellWritten(db, vm);
 }
 

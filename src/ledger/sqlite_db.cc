@@ -186,6 +186,28 @@ void Db::NoteRun(bool writes_vms) {
   if (writes_vms && !is_told_ && hot_vms_ != nullptr) hot_vms_->WroteOthers();
 }
 
+std::string Db::Content() {
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(
+      sqlite3_serialize(db_, "main", &size, 0), &sqlite3_free);
+  if (bytes == nullptr) {
+    Fail(ErrorCode::kUnavailable, "no memory for a copy of the ledger");
+    return "";
+  }
+  return {reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size)};
+}
+
+void Db::Load(const std::string& content) {
+  auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(content.size()));
+  CHECK(bytes != nullptr);
+  std::ranges::copy(content, bytes);
+  const auto size = static_cast<sqlite3_int64>(content.size());
+  const int code =
+      sqlite3_deserialize(db_, "main", bytes, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+  if (code != SQLITE_OK) Note(code, "deserialize");
+}
+
 int Db::Changes() const { return ok() ? sqlite3_changes(db_) : 0; }
 
 void Db::Fail(ErrorCode code, std::string detail) {

@@ -126,6 +126,10 @@ class Db {
   // Many statements, not kept.
   void RunScript(const std::string& sql);
 
+  // Of a database in memory: all of it as bytes, and the inverse, before anything else is done.
+  std::string Content();
+  void Load(const std::string& content);
+
   // Rows that the last INSERT, UPDATE or DELETE changed; 0 after an error.
   int Changes() const;
   // Rows that were changed since the connection was opened, in whatever transactions.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/check.h"
 #include "ledger/accept.h"
 #include "ledger/advance.h"
 #include "ledger/connections.h"
@@ -139,6 +140,7 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   auto writer = Db::Open(options.path, OpenMode::kReadWrite);
   if (!writer) return std::unexpected(std::move(writer.error()));
   sqlite3_busy_timeout((*writer)->Raw(), static_cast<int>(model::limits::kLedgerBusy.count()));
+  if (!options.content.empty()) (*writer)->Load(options.content);
   Status migrated = Migrate(**writer, options.path, EmbeddedMigrations(), random, logger);
   if (!migrated) return std::unexpected(std::move(migrated.error()));
   if (Status became = Become(**writer, options.become); !became) {
@@ -170,6 +172,11 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
 
 SqliteLedger::SqliteLedger(Passkey, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 SqliteLedger::~SqliteLedger() = default;
+
+Result<std::string> SqliteLedger::Content() {
+  CHECK_MSG(parts_->options.path.empty(), "a ledger in a file is copied as a file");
+  return parts_->Read<std::string>([](Db& db) { return db.Content(); });
+}
 
 model::LedgerId SqliteLedger::Id() const { return parts_->id; }
 Time SqliteLedger::Now() { return parts_->clock.Now(); }

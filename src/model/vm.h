@@ -101,6 +101,9 @@ struct Vm {
   std::optional<OperationId> holder;   // The one operation that may act on it now.
   std::optional<OperationId> delete_operation;  // Set: marked for deletion.
   bool holds_reservation = true;                // Name, quota and, once placed, host capacity.
+  // An order of whatever operation, whose answer was lost, may take effect on its host until then:
+  // no absence is believed before (protocol section 9).
+  Time unsettled_until{};
   std::optional<Failure> failure;
 
   Time created{};

@@ -7,6 +7,9 @@ using engine::StepContext;
 using engine::StepResult;
 using model::Vm;
 
+// Of a verify that had to wait.
+constexpr const char* kUnsettledMemo = "unsettled";
+
 class DeleteVm {
  public:
   explicit DeleteVm(const WorkflowParts& parts) : parts_(parts) {}
@@ -18,7 +21,7 @@ class DeleteVm {
   StepResult Verify(const StepContext& context) const;
   StepResult Publish(const StepContext& context) const;
 
-  // When a call of a process that died can no longer take effect.
+  // When nothing that was ordered and not answered can take effect any more.
   Result<Time> SettledAt(const StepContext& context) const;
 
   const WorkflowParts& parts() const { return parts_; }
@@ -86,16 +89,23 @@ StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
   });
 }
 
-// Absence is a typed not-found, after every earlier call has returned and, where its process died,
-// after the settle time. A machine that is there again is deleted again.
+// Absence is a typed not-found, after every earlier call has returned and, where its answer was
+// lost, after the settle time. What was removed before may be there again by then, a disk without a
+// machine as well: all is removed once more.
 StepResult DeleteVm::Verify(const StepContext& context) const {
   const Result<Time> settled = SettledAt(context);
   if (!settled) return StepResult::From(settled.error());
-  if (context.now < *settled) {
-    return StepResult::Again(*settled - context.now, {}, "an earlier call may still take effect");
+  const bool is_waiting = context.now < *settled;
+  if (is_waiting || !IsSettled(parts_, context)) {
+    return StepResult::Again(std::max(parts_.settings.observe_every, *settled - context.now),
+                             kUnsettledMemo,
+                             is_waiting ? "an earlier call may still take effect" : "");
   }
-  if (!IsSettled(parts_, context)) {
-    return StepResult::Again(parts_.settings.observe_every, {}, {});
+  if (context.item.memo == kUnsettledMemo) {
+    StepResult again;
+    again.kind = StepResult::Kind::kRewind;
+    again.detail = "what took effect late is removed as well";
+    return again;
   }
   StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
     const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm.id);
@@ -107,19 +117,14 @@ StepResult DeleteVm::Verify(const StepContext& context) const {
   return result;
 }
 
-// A create that was taken over from a process that died may have found its machine, and ended,
-// while a call of that process was still on its way.
+// Of whatever operation the order was: the VM's row knows. On a dead host nothing is waited for.
 Result<Time> DeleteVm::SettledAt(const StepContext& context) const {
   const Result<Vm> vm = LoadVm(parts_, context);
   if (!vm) return std::unexpected(vm.error());
-  const auto create = parts_.ledger.GetOperation(vm->operation);
-  if (!create) return Fail(ErrorCode::kUnavailable, "the ledger: " + create.error().detail);
-  Time settled = context.item.unsettled_until;
-  if (!create->has_value()) return settled;  // Long ago.
-  for (const model::Item& item : (*create)->items) {
-    if (item.subject == vm->id.value) settled = std::max(settled, item.unsettled_until);
-  }
-  return settled;
+  const Result<bool> is_dead = IsOnDeadHost(parts_, *vm);
+  if (!is_dead) return std::unexpected(is_dead.error());
+  if (*is_dead) return Time{};
+  return std::max(context.item.unsettled_until, vm->unsettled_until);
 }
 
 StepResult DeleteVm::Publish(const StepContext& context) const {

@@ -1,0 +1,102 @@
+// Knows what everybody was told and what was really done, and breaks the world's story when the two
+// do not agree (protocol sections 1, 6, 9 and 10). It believes the hosts, not the service.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hypervisor/simulated_host.h"
+#include "model/idempotency.h"
+#include "ports/ledger.h"
+#include "service/vm_service.h"
+
+namespace vmonce::sim {
+
+struct Stage;
+
+// One key as its client knows it.
+struct KeyStory {
+  model::ProjectId project;
+  std::string key;
+  int count = 1;            // Machines it asks for.
+  int bodies = 1;           // How many different requests were sent with it.
+  std::optional<int> body;  // The one that was accepted.
+  std::optional<model::OperationId> operation;
+  std::vector<model::VmId> vms;
+  int created = 0;           // Answers that said so.
+  bool may_be_gone = false;  // Its record may have expired.
+};
+
+class Oracle {
+ public:
+  explicit Oracle(Stage& stage) : stage_(stage) {}
+
+  // --- Clients
+  KeyStory& Key(const model::ProjectId& project, const std::string& key);
+  void CreateAnswered(KeyStory& key, int body, const service::Outcome& outcome);
+  void DeleteAnswered(const model::VmId& vm, const service::Outcome& outcome);
+  // Everything of before may have expired.
+  void TimePassed();
+
+  // --- The ledger
+  void Accepted(const model::Operation& operation);
+  void Taken(const model::Operation& operation);
+  void Recorded(const ports::Advance& advance, ports::AdvanceOutcome outcome);
+
+  // --- Hosts
+  void HostChanged(const model::HostId& host, const model::VmId& vm,
+                   const std::optional<hypervisor::SimulatedDomain>& before,
+                   const std::optional<hypervisor::SimulatedDomain>& after);
+  void Observed(const ports::Observation& observation);
+  void SeedOrdered(const ports::SeedOrder& order);
+  // Whose doing it is, what happens on hosts from now on: ours; the weather's, a power cut say,
+  // after which every promise stands; or a person's beside us, after which that machine is nobody's
+  // promise any more.
+  enum class Hand { kOurs, kWeather, kMeddler };
+  void SetHand(Hand hand) { hand_ = hand; }
+  // An operator has declared it dead.
+  void HostWasGivenUp(const model::HostId& host) { given_up_.insert(host); }
+  // A machine that nobody made and nobody may remove.
+  void Planted(const model::HostId& host, const model::VmId& vm) { planted_.insert({host, vm}); }
+  // Nothing is in flight: what is told now must be so, to the last word.
+  void SetCalm(bool is_calm) { is_calm_ = is_calm; }
+  bool WasMeddledWith(const model::VmId& vm) const { return meddled_.contains(vm); }
+
+  // --- When nothing is in flight any more
+  void Audit();
+  // Marks the rare places of every operation's story.
+  void MarkWhatHappened();
+
+  // What clients send as user data with a VM of that name.
+  static std::string UserDataFor(const std::string& name) { return "SECRET for " + name; }
+
+ private:
+  void Break(std::string_view invariant, std::string what);
+  void CheckComing(const model::HostId& host, const hypervisor::SimulatedDomain& domain);
+  void CheckRefusal(const KeyStory& key, const model::Problem& problem);
+  void CheckLive(const service::Answer& answer);
+  bool IsUsable(const model::HostId& host) const;
+  void AuditKeys();
+  void AuditRows();
+  void AuditRow(const model::Vm& vm);
+  bool HasFailedStart(const model::Vm& vm);
+  void AuditHosts();
+  void AuditSums();
+  void AuditOperations();
+  void AuditEvents();
+  std::vector<model::Vm> AllRows();
+
+  Stage& stage_;
+  std::map<std::pair<std::string, std::string>, KeyStory> keys_;
+  std::map<model::OperationId, std::int64_t> fences_;
+  std::set<model::VmId> meddled_;
+  Hand hand_ = Hand::kOurs;
+  std::set<model::HostId> given_up_;
+  bool is_calm_ = false;
+  std::set<std::pair<model::HostId, model::VmId>> planted_;
+};
+
+}  // namespace vmonce::sim
