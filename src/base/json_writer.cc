@@ -6,7 +6,7 @@
 namespace vmonce {
 namespace {
 
-constexpr char kDigits[] = "0123456789abcdef";
+constexpr char kHexDigits[] = "0123456789abcdef";
 
 void AppendEscaped(std::string& out, char c) {
   switch (c) {
@@ -20,8 +20,8 @@ void AppendEscaped(std::string& out, char c) {
     default: break;
   }
   out += "\\u00";
-  out += kDigits[static_cast<unsigned char>(c) >> 4];
-  out += kDigits[static_cast<unsigned char>(c) & 0x0f];
+  out += kHexDigits[static_cast<unsigned char>(c) >> 4];
+  out += kHexDigits[static_cast<unsigned char>(c) & 0x0f];
 }
 
 // Most strings need no escape, and there are hundreds in an answer: eight bytes are looked at at
@@ -31,7 +31,7 @@ constexpr std::uint64_t kTopBits = 0x8080808080808080;
 
 constexpr bool HasZeroByte(std::uint64_t word) { return ((word - kEach) & ~word & kTopBits) != 0; }
 
-constexpr bool NeedsEscape(std::uint64_t word) {
+constexpr bool HasEscape(std::uint64_t word) {
   const bool has_control = ((word - kEach * 0x20) & ~word & kTopBits) != 0;
   return has_control || HasZeroByte(word ^ (kEach * '"')) || HasZeroByte(word ^ (kEach * '\\'));
 }
@@ -40,12 +40,12 @@ bool IsPlain(std::string_view text) {
   std::uint64_t word = 0;
   while (text.size() >= sizeof word) {
     std::memcpy(&word, text.data(), sizeof word);
-    if (NeedsEscape(word)) return false;
+    if (HasEscape(word)) return false;
     text.remove_prefix(sizeof word);
   }
   word = kEach * ' ';
   if (!text.empty()) std::memcpy(&word, text.data(), text.size());
-  return !NeedsEscape(word);
+  return !HasEscape(word);
 }
 
 }  // namespace
