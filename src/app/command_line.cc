@@ -98,6 +98,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddToken(app, chosen);
   AddQuota(app, chosen);
   AddConfig(app, chosen);
+  AddRebuild(app, chosen);
   AddDoctor(app, chosen);
 }
 

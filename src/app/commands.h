@@ -26,6 +26,7 @@ void AddHosts(CLI::App& app, ClientCommand& chosen);
 void AddReconcile(CLI::App& app, ClientCommand& chosen);
 void AddWait(CLI::App& app, ClientCommand& chosen);
 void AddQuota(CLI::App& app, ClientCommand& chosen);
+void AddRebuild(CLI::App& app, ClientCommand& chosen);
 void AddToken(CLI::App& app, ClientCommand& chosen);
 void AddConfig(CLI::App& app, ClientCommand& chosen);  // show, check
 void AddDoctor(CLI::App& app, ClientCommand& chosen);

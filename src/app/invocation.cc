@@ -169,7 +169,9 @@ std::string RepairOf(std::string_view code) {
       {"hypervisor_unavailable",
        "`vmonce hosts` shows why; when the host answers again, repeat with the same key"},
       {"ledger_behind",
-       "an older ledger was restored; its operator must rebuild it before it takes requests"},
+       "an older ledger was restored; its operator puts the newest copy back, or reads the "
+       "machines "
+       "in with `vmonce rebuild`, before it takes requests"},
       {"conflict", "something that is not vmonce's stands in the way on the host; remove it there"},
       {"host_not_allowed",
        "reach the server by the address it listens on, or have the name added to [server] "

@@ -8,6 +8,7 @@
 
 #include "api/rest/rest.h"
 #include "app/metrics.h"
+#include "app/node_hosts.h"
 #include "app/observers.h"
 #include "app/service_metrics.h"
 #include "base/rfc3339.h"
@@ -15,7 +16,6 @@
 #include "engine/periodic.h"
 #include "engine/worker_pool.h"
 #include "http/server.h"
-#include "hypervisor/factory.h"
 #include "hypervisor/image_files.h"
 #include "ledger/sqlite_ledger.h"
 #include "model/auth_limits.h"
@@ -112,6 +112,7 @@ struct Node::Parts {
   void WireServer();
   // Why nothing may be accepted now, if so.
   std::optional<model::Problem> Closed() const;
+  std::optional<model::Problem> CreatesClosed() const;
   http::Router Routes();
   http::ServerOptions HttpOptions() const;
   void StartThreads();
@@ -183,10 +184,7 @@ Node::Parts::Parts(const Config& c, NodeDoors d, std::unique_ptr<Meters> m,
 
 void Node::Parts::AddHost(const HostConfig& host, std::unique_ptr<hypervisor::HostThreads> door) {
   host_doors.push_back(door.get());
-  const workflows::CapacityPlan capacity_plan{host.vms, host.cpus, host.memory_mib, host.disk_gib};
-  fleet.Add(
-      {host.id, host.uri, capacity_plan, host.forward_ports, host.forward_address, host.networks},
-      std::move(door));
+  fleet.Add(HostPlanOf(host), std::move(door));
 }
 
 void Node::Parts::Wire() {
@@ -206,11 +204,12 @@ void Node::Parts::Wire() {
       *ledger, *workers, replica, config.limits.lease_ttl, doors.clock, doors.threads, doors.logger,
       service::IntakeBounds{limits::kIntakeBatch, limits::kIntakeQueue});
   vms = std::make_unique<service::VmService>(
-      service::ServiceParts{
-          *ledger, *intake, waiters, *workers, images, sealer, doors.clock, doors.random,
-          doors.threads, doors.logger, [this] { return capacity.Total(); }, replica,
-          [this] { return Closed(); },
-          [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
+      service::ServiceParts{*ledger, *intake, waiters, *workers, images, sealer, doors.clock,
+                            doors.random, doors.threads, doors.logger,
+                            [this] { return capacity.Total(); }, replica,
+                            [this] { return Closed(); },
+                            [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
+                            [this] { return CreatesClosed(); }},
       service::ServiceSettings{QuotasOf(config), config.limits.max_backlog, limits::kPreferWait,
                                config.retention});
   reconciler = std::make_unique<service::Reconciler>(
@@ -239,8 +238,12 @@ void Node::Parts::WirePeriodic() {
       "duplicates", limits::kFlushDuplicatesEvery, [this] { vms->FlushDuplicates(); }, doors.clock,
       doors.threads);
   image_sweeper = std::make_unique<engine::Periodic>(
-      "image-sweep", limits::kImageSweepEvery, [this] { image_store.Sweep(); }, doors.clock,
-      doors.threads);
+      "image-sweep", limits::kImageSweepEvery,
+      [this] {
+        // A ledger that is older than the machines may not know the files that they stand on.
+        if (fleet.HasComparedAll()) image_store.Sweep();
+      },
+      doors.clock, doors.threads);
   // The io thread asks for it with every create, and may not wait for the ledger.
   measuring = std::make_unique<engine::Periodic>(
       "capacity", limits::kCapacityAge,
@@ -285,13 +288,26 @@ std::optional<model::Problem> Node::Parts::Closed() const {
           "same request again.";
       problem.retry_after = std::chrono::seconds(1);
       return problem;
+    case workflows::LedgerAge::kPartly: return std::nullopt;  // See CreatesClosed().
     case workflows::LedgerAge::kBehind: break;
   }
   problem.code = "ledger_behind";
   problem.detail =
       "Machines on the hosts are newer than this ledger: an older copy of it was restored. "
-      "Nothing "
-      "is accepted or removed until the newest copy is back.";
+      "Nothing is accepted or removed until the newest copy is back, or `vmonce rebuild` has read "
+      "the machines in.";
+  problem.retry_after = model::limits::kRetryAfterMax;
+  return problem;
+}
+
+std::optional<model::Problem> Node::Parts::CreatesClosed() const {
+  if (fleet.Age() != workflows::LedgerAge::kPartly) return std::nullopt;
+  model::Problem problem;
+  problem.code = "ledger_behind";
+  problem.detail =
+      "The ledger was rebuilt without some host (GET /v1/hosts tells which), and this key may have "
+      "a machine there. Nothing was created. Creates are taken again when `vmonce rebuild` has "
+      "read that host, or when an operator declares it dead.";
   problem.retry_after = model::limits::kRetryAfterMax;
   return problem;
 }
@@ -387,29 +403,13 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   auto meters = std::make_unique<Meters>(doors.threads);
   // libvirt reads the environment when its first door is made, so hosts come before other
   // threads.
-  std::vector<std::unique_ptr<hypervisor::HostThreads>> host_doors;
-  // Shared by the hosts: it ends with the last call to any of them.
-  const auto events = std::make_shared<hypervisor::EventLoop>(doors.threads);
-  for (const HostConfig& host : config.hosts) {
-    hypervisor::HostOptions options;
-    options.id = host.id;
-    options.uri = host.uri;
-    options.accelerator =
-        hypervisor::ParseAccelerator(host.accel).value_or(hypervisor::Accelerator::kAuto);
-    options.pool = host.pool;
-    options.pool_path = host.pool_path;
-    options.simulated_latency = host.latency;
-    options.console_bytes = std::int64_t{config.limits.console_mib} << 20;
-    options.events = events;
-    options.on_call = [&meters = *meters](std::string_view call, std::string_view outcome,
-                                          std::chrono::nanoseconds took) {
-      meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));
-    };
-    Result<std::unique_ptr<hypervisor::HostThreads>> door =
-        hypervisor::NewHypervisor(options, doors.clock, doors.threads, doors.random, doors.logger);
-    if (!door) return Context("host " + host.id.value, door.error());
-    host_doors.push_back(std::move(*door));
-  }
+  Result<HostDoors> host_doors =
+      MakeHostDoors(config, doors,
+                    [&meters = *meters](std::string_view call, std::string_view outcome,
+                                        std::chrono::nanoseconds took) {
+                      meters.service.HypervisorCallDuration(call, outcome).Observe(Seconds(took));
+                    });
+  if (!host_doors) return std::unexpected(host_doors.error());
 
   ledger::SqliteLedgerOptions options;
   options.path = config.state.LedgerPath();
@@ -433,8 +433,8 @@ Result<std::unique_ptr<Node>> Node::Open(const Config& config, NodeDoors doors) 
   if (const Status loaded = parts->image_store.Load(); !loaded) {
     return Context("image store", loaded.error());
   }
-  for (std::size_t i = 0; i < host_doors.size(); ++i) {
-    parts->AddHost(config.hosts[i], std::move(host_doors[i]));
+  for (std::size_t i = 0; i < host_doors->size(); ++i) {
+    parts->AddHost(config.hosts[i], std::move((*host_doors)[i]));
   }
   parts->Wire();
   // tidy: allow raw-new: the constructor is private

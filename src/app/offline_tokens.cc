@@ -1,11 +1,6 @@
 #include "app/offline_tokens.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "api/rest/json_of.h"
-#include "app/config.h"
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "ledger/sqlite_ledger.h"
@@ -22,46 +17,17 @@ struct Offline {
   std::unique_ptr<ledger::SqliteLedger> ledger;
 };
 
-ExitCode Refuse(const Invocation& run, const std::string& what, const std::string& repair) {
-  run.messages.Say("error: " + what);
-  run.messages.Say("  repair: " + repair);
-  return ExitCode::kFailed;
-}
-
-std::expected<std::string, ExitCode> LedgerPath(const Invocation& run, const OfflineFlags& flags) {
-  const std::optional<std::string> path =
-      flags.config_path.empty() ? std::nullopt : std::optional(flags.config_path);
-  const auto config = ReadConfig(path, flags.overrides, run.world.environment);
-  if (!config) {
-    for (const ConfigMistake& mistake : config.error()) run.messages.Say(mistake.Format());
-    return std::unexpected(ExitCode::kUsage);
-  }
-  const std::string& dir = config->state.dir;
-  struct stat seen{};
-  if (stat(dir.c_str(), &seen) != 0 || !S_ISDIR(seen.st_mode)) {
-    return std::unexpected(Refuse(
-        run, "there is no state directory " + dir,
-        "make it, owned by the service's user and for nobody else, or name the right --config"));
-  }
-  if (seen.st_uid != geteuid()) {
-    return std::unexpected(
-        Refuse(run, fmt::format("the state directory {} belongs to user {}", dir, seen.st_uid),
-               fmt::format("run this as its owner: sudo -u '#{}' vmonce token ...", seen.st_uid)));
-  }
-  return config->state.LedgerPath();
-}
-
 std::expected<Offline, ExitCode> Open(const Invocation& run, const OfflineFlags& flags) {
-  const auto path = LedgerPath(run, flags);
-  if (!path) return std::unexpected(path.error());
+  const auto config = ReadOfflineConfig(run, flags, "token");
+  if (!config) return std::unexpected(config.error());
   Offline offline;
   offline.logger = NewStderrLogger(run.world.clock, LogLevel::kWarning);
   ledger::SqliteLedgerOptions options;
-  options.path = *path;
+  options.path = config->state.LedgerPath();
   auto opened = ledger::SqliteLedger::Open(options, run.world.clock, run.world.random,
                                            run.world.threads, *offline.logger);
   if (!opened) {
-    return std::unexpected(Refuse(
+    return std::unexpected(RefuseOffline(
         run, opened.error().detail,
         "while the service runs, leave --offline out; it needs a token of the role admin then"));
   }

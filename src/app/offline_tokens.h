@@ -8,14 +8,9 @@
 #include <vector>
 
 #include "app/invocation.h"
+#include "app/offline_state.h"
 
 namespace vmonce::app {
-
-struct OfflineFlags {
-  bool is_offline = false;
-  std::string config_path;
-  std::vector<std::string> overrides;
-};
 
 // Each opens the ledger under its lock and closes it again. Refused, with what to do, while a
 // service runs, and unless the state directory is there and the caller owns it: files of another

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <map>
 
-#include "base/sha256.h"
+#include "hypervisor/label_xml.h"
 #include "hypervisor/xml_text.h"
 #include "model/network.h"
 
 namespace vmonce::hypervisor {
 namespace {
 
-constexpr std::size_t kLedgerIdBytes = 12;
 constexpr std::string_view kQemuNamespace =
     " xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'";
 
@@ -19,27 +19,12 @@ std::string Element(std::string_view name, std::string_view text) {
   return fmt::format("<{0}>{1}</{0}>", name, EscapeXml(text));
 }
 
-bool EveryTextFits(const model::Label& label) {
-  return FitsInXml(label.ledger.value) && FitsInXml(label.host.value) &&
-         FitsInXml(label.project.value) && FitsInXml(label.key_hash) &&
-         FitsInXml(label.fingerprint);
-}
-
 bool EveryTextFits(const ports::DomainOrder& order, const DomainPlaces& places) {
   const model::Image& image = order.spec.image;
-  return EveryTextFits(order.label) && FitsInXml(order.name) && FitsInXml(order.mac) &&
+  return LabelFits(order.label) && FitsInXml(order.name) && FitsInXml(order.mac) &&
          FitsInXml(order.spec.network) && FitsInXml(places.kernel_path) &&
          FitsInXml(places.initrd_path) && FitsInXml(image.cmdline) && FitsInXml(places.disk_path) &&
          FitsInXml(places.seed_path) && FitsInXml(places.console_path);
-}
-
-std::string LabelAttributes(const model::Label& label) {
-  return fmt::format(
-      "ledger='{}' host='{}' project='{}' key_hash='{}' fingerprint='{}' operation='{}' "
-      "index='{}' fence='{}' sequence='{}'",
-      EscapeXml(label.ledger.value), EscapeXml(label.host.value), EscapeXml(label.project.value),
-      EscapeXml(label.key_hash), EscapeXml(label.fingerprint), ToString(label.operation),
-      label.index, label.fence.value, label.sequence);
 }
 
 // The machine type pc boots fastest without KVM: q35's PCI Express ports are probed one by one, and
@@ -156,65 +141,87 @@ std::string_view CpuElement(DomainType type) {
   return "";
 }
 
-std::optional<std::int64_t> ParseNumber(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::int64_t number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end || number < 0) return std::nullopt;
-  return number;
+std::string_view NameOf(const xmlNode* node) {
+  return node->type == XML_ELEMENT_NODE ? reinterpret_cast<const char*>(node->name)
+                                        : std::string_view();
 }
 
-bool IsLedgerId(std::string_view text) {
-  return text.size() == kLedgerIdBytes &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+int NumberIn(std::string_view text) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && number > 0 ? number : 0;
 }
 
-std::optional<model::Label> ParseLabel(const xmlNode* element) {
-  const auto ledger = XmlAttribute(element, "ledger");
-  const auto host = XmlAttribute(element, "host");
-  const auto project = XmlAttribute(element, "project");
-  const auto key_hash = XmlAttribute(element, "key_hash");
-  const auto fingerprint = XmlAttribute(element, "fingerprint");
-  const auto operation = ParseUuid(XmlAttribute(element, "operation").value_or(""));
-  const auto index = ParseNumber(XmlAttribute(element, "index"));
-  const auto fence = ParseNumber(XmlAttribute(element, "fence"));
-  const auto sequence = ParseNumber(XmlAttribute(element, "sequence"));
-  if (!ledger || !host || !project || !key_hash || !fingerprint || !operation) return std::nullopt;
-  if (!index || *index > std::numeric_limits<int>::max() || !fence || !sequence) {
-    return std::nullopt;
+// libvirt answers in KiB, whatever it was told.
+int MemoryMibIn(const xmlNode* memory) {
+  static const std::map<std::string, int, std::less<>> kKibOf{
+      {"KiB", 1}, {"MiB", 1024}, {"GiB", 1024 * 1024}};
+  const auto unit = kKibOf.find(XmlAttribute(memory, "unit").value_or("KiB"));
+  if (unit == kKibOf.end()) return 0;
+  return static_cast<int>(std::int64_t{NumberIn(XmlText(memory).value_or(""))} * unit->second /
+                          1024);
+}
+
+// "tcp:127.0.0.1:20022-:22", as QemuArguments() wrote it.
+std::optional<model::Forward> ParseHostForward(std::string_view text) {
+  const std::size_t protocol_end = text.find(':');
+  const std::size_t dash = text.find("-:");
+  if (protocol_end == std::string_view::npos || dash == std::string_view::npos) return std::nullopt;
+  const std::size_t port = text.rfind(':', dash);
+  if (port <= protocol_end) return std::nullopt;
+  const auto protocol = model::ParseProtocol(text.substr(0, protocol_end));
+  model::Forward forward{
+      .guest_port = NumberIn(text.substr(dash + 2)),
+      .protocol = protocol.value_or(model::Protocol::kTcp),
+      .host_port = NumberIn(text.substr(port + 1, dash - port - 1)),
+      .host_address = std::string(text.substr(protocol_end + 1, port - protocol_end - 1))};
+  if (!protocol || forward.guest_port == 0 || forward.host_port == 0) return std::nullopt;
+  return forward;
+}
+
+// The parts of a QEMU argument: "user,id=vmonce0,hostfwd=..." .
+void ReadQemuArgument(std::string_view argument, ports::DomainFacts& facts) {
+  while (!argument.empty()) {
+    const std::size_t comma = std::min(argument.find(','), argument.size());
+    const std::string_view part = argument.substr(0, comma);
+    argument.remove_prefix(std::min(comma + 1, argument.size()));
+    if (part.starts_with("mac=")) facts.mac = part.substr(4);
+    if (!part.starts_with("hostfwd=")) continue;
+    if (const auto forward = ParseHostForward(part.substr(8))) facts.forwards.push_back(*forward);
   }
-  if (!IsLedgerId(*ledger) || host->empty() || project->empty()) return std::nullopt;
-  if (!key_hash->empty() && !ParseDigest(*key_hash)) return std::nullopt;
-  if (!ParseDigest(*fingerprint)) return std::nullopt;
-  return model::Label{.ledger = {*ledger},
-                      .host = {*host},
-                      .project = {*project},
-                      .key_hash = *key_hash,
-                      .fingerprint = *fingerprint,
-                      .operation = {*operation},
-                      .index = static_cast<int>(*index),
-                      .fence = {*fence},
-                      .sequence = *sequence};
 }
 
-bool IsLabel(const xmlNode* node) {
-  const auto text = [](const xmlChar* value) {
-    return std::string_view(reinterpret_cast<const char*>(value));
-  };
-  return node->type == XML_ELEMENT_NODE && node->ns != nullptr && node->ns->href != nullptr &&
-         text(node->ns->href) == model::kLabelNamespace && text(node->name) == "label";
-}
-
-std::optional<model::Label> FindLabel(const xmlNode* metadata) {
-  if (metadata == nullptr) return std::nullopt;
-  const xmlNode* found = nullptr;
-  for (const xmlNode* node = metadata->children; node != nullptr; node = node->next) {
-    if (!IsLabel(node)) continue;
-    if (found != nullptr) return std::nullopt;  // Two: whom would one believe?
-    found = node;
+void ReadQemuArguments(const xmlNode* root, ports::DomainFacts& facts) {
+  for (const xmlNode* child = root->children; child != nullptr; child = child->next) {
+    if (NameOf(child) != "commandline") continue;
+    for (const xmlNode* arg = child->children; arg != nullptr; arg = arg->next) {
+      if (NameOf(arg) == "arg") ReadQemuArgument(XmlAttribute(arg, "value").value_or(""), facts);
+    }
   }
-  return found == nullptr ? std::nullopt : ParseLabel(found);
+}
+
+void ReadInterface(const xmlNode* interface, ports::DomainFacts& facts) {
+  if (interface == nullptr) return;
+  facts.mac = XmlAttribute(XmlChild(interface, "mac"), "address").value_or("");
+  const std::string type = XmlAttribute(interface, "type").value_or("");
+  const xmlNode* const source = XmlChild(interface, "source");
+  if (type == "network") facts.network = XmlAttribute(source, "network").value_or("");
+  if (type == "bridge") facts.network = "bridge:" + XmlAttribute(source, "bridge").value_or("");
+}
+
+ports::DomainFacts ReadFacts(const xmlNode* root) {
+  ports::DomainFacts facts;
+  facts.cpus = NumberIn(XmlText(XmlChild(root, "vcpu")).value_or(""));
+  facts.memory_mib = MemoryMibIn(XmlChild(root, "memory"));
+  facts.network = model::kUserNetwork;
+  ReadInterface(XmlChild(XmlChild(root, "devices"), "interface"), facts);
+  ReadQemuArguments(root, facts);
+  const xmlNode* const os = XmlChild(root, "os");
+  facts.kernel_path = XmlText(XmlChild(os, "kernel")).value_or("");
+  facts.initrd_path = XmlText(XmlChild(os, "initrd")).value_or("");
+  facts.cmdline = XmlText(XmlChild(os, "cmdline")).value_or("");
+  return facts;
 }
 
 bool HasVisibleAddresses(const xmlNode* devices) {
@@ -261,13 +268,6 @@ Result<std::string> BuildDomainXml(const ports::DomainOrder& order, const Domain
   return xml;
 }
 
-Result<std::string> BuildLabelXml(const model::Label& label) {
-  if (!EveryTextFits(label)) {
-    return Fail(ErrorCode::kRefused, "a text of the label has control characters or is not UTF-8");
-  }
-  return fmt::format("<label {}/>", LabelAttributes(label));
-}
-
 std::optional<ParsedDomain> ParseDomain(std::string_view xml) {
   const XmlDocument document = ParseXml(xml);
   if (document == nullptr) return std::nullopt;
@@ -281,7 +281,8 @@ std::optional<ParsedDomain> ParseDomain(std::string_view xml) {
   return ParsedDomain{.id = {*uuid},
                       .name = *name,
                       .label = FindLabel(XmlChild(root, "metadata")),
-                      .has_visible_addresses = HasVisibleAddresses(XmlChild(root, "devices"))};
+                      .has_visible_addresses = HasVisibleAddresses(XmlChild(root, "devices")),
+                      .facts = ReadFacts(root)};
 }
 
 }  // namespace vmonce::hypervisor

@@ -28,17 +28,13 @@ struct DomainPlaces {
 // kRefused: some text of the order cannot stand in XML.
 Result<std::string> BuildDomainXml(const ports::DomainOrder& order, const DomainPlaces& places);
 
-// The label alone, as virDomainSetMetadata takes it: libvirt itself puts it into the namespace.
-// kRefused as above.
-Result<std::string> BuildLabelXml(const model::Label& label);
-inline constexpr const char* kLabelPrefix = "vmonce";
-
 struct ParsedDomain {
   model::VmId id;
   std::string name;
   std::optional<model::Label> label;  // Absent when there is none, or none that is well-formed.
   // Some interface is in a named network or on a bridge: its host may know its address.
   bool has_visible_addresses = false;
+  ports::DomainFacts facts;
 };
 
 // Absent: no domain XML with a name and a UUID. Anybody may have written it: a malformed label, or

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hypervisor/label_xml.h"
 #include "hypervisor/xml_text.h"
 
 namespace vmonce::hypervisor {
@@ -72,6 +73,63 @@ TEST(DomainXml, ReadsBackWhatItWrote) {
   EXPECT_EQ(parsed->id, order.vm);
   EXPECT_EQ(parsed->name, order.name);
   EXPECT_EQ(parsed->label, order.label);
+}
+
+TEST(DomainXml, ReadsBackTheOriginInALabel) {
+  auto order = Order();
+  order.label.origin = model::Origin{.name = "web-2",
+                                     .count = 3,
+                                     .desired = model::Desired::kStopped,
+                                     .restart = model::RestartPolicy::kNever,
+                                     .face = "rest",
+                                     .fingerprint_version = 2,
+                                     .disk_gib = 7,
+                                     .image_id = "01900000-0000-7000-8000-000000000003",
+                                     .image = "it's <tiny>",
+                                     .disk_path = "/images/a&b",
+                                     .disk_format = "qcow2"};
+  EXPECT_EQ(ParseDomain(Xml(order, Places()))->label, order.label);
+  // One that is malformed is none; the rest of the label stands.
+  std::string xml = Xml(order, Places());
+  xml.replace(xml.find(" count='3'"), 10, " count='x'");
+  const auto parsed = ParseDomain(xml);
+  ASSERT_TRUE(parsed->label);
+  EXPECT_FALSE(parsed->label->origin);
+  order.label.origin->name = "\x01";
+  EXPECT_EQ(BuildDomainXml(order, Places()).error().code, ErrorCode::kRefused);
+}
+
+TEST(DomainXml, TellsWhatAMachineIsMadeOf) {
+  auto order = Order();
+  ports::DomainFacts facts = ParseDomain(Xml(order, Places()))->facts;
+  EXPECT_EQ(facts, (ports::DomainFacts{.cpus = 2,
+                                       .memory_mib = 256,
+                                       .mac = order.mac,
+                                       .network = "user",
+                                       .forwards = {},
+                                       .kernel_path = "/boot/vm<linuz>",
+                                       .initrd_path = "/boot/initrd.gz",
+                                       .cmdline = order.spec.image.cmdline}));
+  order.spec.network = "bridge:br0";
+  EXPECT_EQ(ParseDomain(Xml(order, Places()))->facts.network, "bridge:br0");
+  order.spec.network = "lan";
+  EXPECT_EQ(ParseDomain(Xml(order, Places()))->facts.network, "lan");
+  order.spec.network = "user";
+  order.forwards = {{.guest_port = 22, .host_port = 20'022, .host_address = "127.0.0.1"},
+                    {.guest_port = 53,
+                     .protocol = model::Protocol::kUdp,
+                     .host_port = 20'053,
+                     .host_address = "0.0.0.0"}};
+  facts = ParseDomain(Xml(order, Places()))->facts;
+  EXPECT_EQ(facts.forwards, order.forwards);
+  EXPECT_EQ(facts.mac, order.mac);
+}
+
+TEST(DomainXml, ReadsLibvirtsOwnUnitOfMemory) {
+  std::string xml = Xml(Order(), Places());
+  const std::string mine = "<memory unit='MiB'>256</memory>";
+  xml.replace(xml.find(mine), mine.size(), "<memory unit='KiB'>524288</memory>");
+  EXPECT_EQ(ParseDomain(xml)->facts.memory_mib, 512);
 }
 
 TEST(DomainXml, StartsAKernelWithItsCommandLine) {

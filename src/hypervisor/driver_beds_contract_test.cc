@@ -11,6 +11,7 @@
 #include "hypervisor/domain_xml.h"
 #include "hypervisor/driver_contract_beds.h"
 #include "hypervisor/factory.h"
+#include "hypervisor/label_xml.h"
 #include "hypervisor/simulated_driver.h"
 
 namespace vmonce::hypervisor {

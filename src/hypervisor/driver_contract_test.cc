@@ -229,6 +229,26 @@ TYPED_TEST(DriverContract, IsUnavailableBeforeItWasConnected) {
   this->Open();
 }
 
+TYPED_TEST(DriverContract, TellsWhatAMachineIsMadeOf) {
+  const VmId vm = this->NewVm();
+  this->Make(vm, 1);
+  const auto seen = this->Look(vm);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->facts.cpus, 1);
+  EXPECT_EQ(seen->facts.memory_mib, 128);
+  EXPECT_EQ(seen->facts.mac, model::MacAddress(vm));
+  EXPECT_EQ(seen->facts.network, "user");
+}
+
+TYPED_TEST(DriverContract, TellsItsMarkerBeforeAnythingIsProven) {
+  this->Restart();
+  const auto marker = this->driver_->ReadMarker();
+  ASSERT_TRUE(marker) << marker.error().detail;
+  EXPECT_EQ(*marker, TestMarker());
+  EXPECT_EQ(this->driver_->List().error().code, ErrorCode::kUnavailable);
+  this->Open();
+}
+
 TYPED_TEST(DriverContract, FindsItsMachinesWhenTheServiceStartsAgain) {
   const VmId vm = this->NewVm();
   this->Make(vm, 1);

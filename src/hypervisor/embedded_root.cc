@@ -107,21 +107,24 @@ Result<std::unique_ptr<EmbeddedRoot>> EmbeddedRoot::Open(const std::string& root
   return std::make_unique<EmbeddedRoot>(root, *std::move(lock));
 }
 
-Result<bool> EmbeddedRoot::CheckMarker(const model::HostMarker& marker,
-                                       ports::MarkerPolicy policy) {
-  const std::string path = path_ + "/vmonce.marker";
-  std::vector<model::HostMarker> found;
-  auto text = ReadWholeFile(path, model::limits::kMarkerBytes);
-  if (text) {
-    auto read = ParseMarker(*text);
-    if (!read) return std::unexpected(read.error());
-    found.push_back(*read);
-  } else if (text.error().code != ErrorCode::kNotFound) {
+Result<std::vector<model::HostMarker>> EmbeddedRoot::ReadMarkers() const {
+  auto text = ReadWholeFile(MarkerPath(), model::limits::kMarkerBytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return std::vector<model::HostMarker>();
     return Fail(ErrorCode::kUnavailable, text.error().detail);
   }
-  auto write = JudgeMarkers(found, marker, policy == ports::MarkerPolicy::kWriteIfNone);
+  auto marker = ParseMarker(*text);
+  if (!marker) return std::unexpected(marker.error());
+  return std::vector{*std::move(marker)};
+}
+
+Result<bool> EmbeddedRoot::CheckMarker(const model::HostMarker& marker,
+                                       ports::MarkerPolicy policy) {
+  const auto found = ReadMarkers();
+  if (!found) return std::unexpected(found.error());
+  auto write = JudgeMarkers(*found, marker, policy == ports::MarkerPolicy::kWriteIfNone);
   if (!write || !*write) return write;
-  if (auto written = CreateFileAtomically(path, WriteMarker(marker), 0600); !written) {
+  if (auto written = CreateFileAtomically(MarkerPath(), WriteMarker(marker), 0600); !written) {
     return Fail(ErrorCode::kUnavailable, written.error().detail);
   }
   return true;

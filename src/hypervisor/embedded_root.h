@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -21,10 +22,12 @@ class EmbeddedRoot final {
   // `lock` is the held lock of the root.
   EmbeddedRoot(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
+  Result<std::vector<model::HostMarker>> ReadMarkers() const;
   // Answers whether it wrote the marker; kConflict as Hypervisor::Connect says.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);
 
   const std::string& path() const { return path_; }
+  std::string MarkerPath() const { return path_ + "/vmonce.marker"; }
   std::string DisksPath() const { return path_ + "/disks"; }
   std::string ScratchPath() const { return path_ + "/scratch"; }
   std::string ConsolesPath() const { return path_ + "/consoles"; }

@@ -221,6 +221,12 @@ Result<ports::HostFacts> HostThreads::Connect(const model::HostMarker& marker,
       [marker, policy](ports::Hypervisor& raw) { return raw.Connect(marker, policy); });
 }
 
+Result<std::optional<model::HostMarker>> HostThreads::ReadMarker() {
+  return Run<Result<std::optional<model::HostMarker>>>(
+      {"read_marker", ErrorCode::kUnavailable, options_.connect_deadline, std::nullopt},
+      [](ports::Hypervisor& raw) { return raw.ReadMarker(); });
+}
+
 Result<std::optional<ports::DomainSighting>> HostThreads::Look(const model::VmId& vm) {
   return Run<Result<std::optional<ports::DomainSighting>>>(
       {"look", ErrorCode::kUnavailable, options_.look_deadline, std::nullopt},

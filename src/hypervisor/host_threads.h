@@ -48,6 +48,7 @@ class HostThreads final : public ports::Hypervisor {
 
   Result<ports::HostFacts> Connect(const model::HostMarker& marker,
                                    ports::MarkerPolicy policy) override;
+  Result<std::optional<model::HostMarker>> ReadMarker() override;
   Milliseconds SettleTime() const override;
   int CallsOut(const model::VmId& vm) const override;
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override;

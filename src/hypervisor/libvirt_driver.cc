@@ -33,9 +33,7 @@ Result<ports::HostFacts> LibvirtDriver::Connect(const model::HostMarker& marker,
 Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& marker,
                                                       ports::MarkerPolicy policy) {
   is_proven_ = false;
-  if (session_ == nullptr || !session_->IsAlive()) {
-    if (auto opened = Reopen(); !opened) return std::unexpected(opened.error());
-  }
+  if (auto opened = OpenIfNeeded(); !opened) return std::unexpected(opened.error());
   // The marker is read even on a live connection: the disk beneath it may be another one now.
   auto wrote = session_->CheckMarker(marker, policy);
   if (!wrote) return std::unexpected(wrote.error());
@@ -50,6 +48,21 @@ Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& m
   is_proven_ = true;
   marker_ = marker;
   return facts;
+}
+
+Result<std::optional<model::HostMarker>> LibvirtDriver::ReadMarker() {
+  MonitorLock lock(*monitor_);
+  if (auto opened = OpenIfNeeded(); !opened) return std::unexpected(opened.error());
+  auto markers = session_->ReadMarkers();
+  if (!markers) return std::unexpected(markers.error());
+  if (markers->size() > 1) return Fail(ErrorCode::kConflict, "the host carries several markers");
+  if (markers->empty()) return std::nullopt;
+  return std::move(markers->front());
+}
+
+Status LibvirtDriver::OpenIfNeeded() {
+  if (session_ != nullptr && session_->IsAlive()) return {};
+  return Reopen();
 }
 
 Status LibvirtDriver::Reopen() {

@@ -26,6 +26,7 @@ class LibvirtDriver final : public ports::Hypervisor {
 
   Result<ports::HostFacts> Connect(const model::HostMarker& marker,
                                    ports::MarkerPolicy policy) override;
+  Result<std::optional<model::HostMarker>> ReadMarker() override;
   Milliseconds SettleTime() const override { return options_.settle_time; }
   int CallsOut(const model::VmId&) const override { return 0; }
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override;
@@ -59,6 +60,7 @@ class LibvirtDriver final : public ports::Hypervisor {
 
   Result<Session> Ready();
   Status Reopen() REQUIRES(*monitor_);
+  Status OpenIfNeeded() REQUIRES(*monitor_);
   Result<ports::HostFacts> ConnectLocked(const model::HostMarker& marker,
                                          ports::MarkerPolicy policy) REQUIRES(*monitor_);
   Result<Owned> FindOwned(const model::VmId& vm, const ports::EffectGuard& guard);

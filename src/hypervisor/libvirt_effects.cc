@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "hypervisor/guard_check.h"
+#include "hypervisor/label_xml.h"
 #include "hypervisor/libvirt_driver.h"
 #include "model/network.h"
 

@@ -141,6 +141,10 @@ LibvirtSession::LibvirtSession(HostKind kind, virConnectPtr connection,
 
 LibvirtSession::~LibvirtSession() = default;
 
+Result<std::vector<model::HostMarker>> LibvirtSession::ReadMarkers() {
+  return kind_ == HostKind::kEmbedded ? root_->ReadMarkers() : pool_disks_->ReadMarkers();
+}
+
 Result<bool> LibvirtSession::CheckMarker(const model::HostMarker& marker,
                                          ports::MarkerPolicy policy) {
   auto wrote = kind_ == HostKind::kEmbedded ? root_->CheckMarker(marker, policy)
@@ -209,7 +213,8 @@ Result<std::optional<SeenDomain>> LibvirtSession::See(DomainHandle handle) const
                                  .power = PowerOf(state),
                                  .label = std::move(parsed->label),
                                  .stopped_by = StopCauseOf(state, reason),
-                                 .addresses = std::move(addresses)},
+                                 .addresses = std::move(addresses),
+                                 .facts = std::move(parsed->facts)},
                     .is_persistent = is_persistent};
 }
 

@@ -49,6 +49,8 @@ class LibvirtSession final {
                                                       Logger& logger);
   ~LibvirtSession();
 
+  // Whoever wrote them. kConflict: one cannot be read.
+  Result<std::vector<model::HostMarker>> ReadMarkers();
   // To be called, with ok as the answer, before anything below is believed. Not while other calls
   // use the session, unless it is the same marker again.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);

@@ -132,14 +132,20 @@ PoolDisks::PoolDisks(virConnectPtr connection, PoolHandle pool, PoolOptions opti
       options_(std::move(options)),
       target_(std::move(target)) {}
 
-Result<bool> PoolDisks::CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy) {
+Result<std::vector<model::HostMarker>> PoolDisks::ReadMarkers() {
   auto names = Names();
   if (!names) return std::unexpected(names.error());
   std::vector<model::HostMarker> found;
   for (const std::string& name : *names) {
     if (auto one = ParseMarkerVolumeName(name)) found.push_back(*std::move(one));
   }
-  auto write = JudgeMarkers(found, marker, policy == ports::MarkerPolicy::kWriteIfNone);
+  return found;
+}
+
+Result<bool> PoolDisks::CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy) {
+  const auto found = ReadMarkers();
+  if (!found) return std::unexpected(found.error());
+  auto write = JudgeMarkers(*found, marker, policy == ports::MarkerPolicy::kWriteIfNone);
   if (!write || !*write) return write;
   const std::string name = MarkerVolumeName(marker);
   if (auto made = Create(name, VolumeXml(name, 1, "raw", ""), [] { return Status(); }); !made) {

@@ -28,6 +28,7 @@ class PoolDisks final : public Disks {
   static Result<std::unique_ptr<PoolDisks>> Open(virConnectPtr connection, PoolOptions options);
   PoolDisks(virConnectPtr connection, PoolHandle pool, PoolOptions options, std::string target);
 
+  Result<std::vector<model::HostMarker>> ReadMarkers();
   // The marker as an empty volume. Answers whether it wrote one; kConflict as Hypervisor::Connect
   // says.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);

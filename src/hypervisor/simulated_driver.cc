@@ -27,7 +27,15 @@ ports::DomainSighting Sighting(const SimulatedDomain& domain, const model::Ledge
           .label = OursOnly(domain.label, ledger),
           .stopped_by = is_unknown ? StopCause::kHost : domain.stopped_by,
           .addresses =
-              domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses};
+              domain.power == Observed::kStopped ? std::vector<std::string>() : domain.addresses,
+          .facts = {.cpus = domain.cpus,
+                    .memory_mib = domain.memory_mib,
+                    .mac = domain.mac,
+                    .network = domain.network,
+                    .forwards = domain.forwards,
+                    .kernel_path = domain.kernel_path,
+                    .initrd_path = {},
+                    .cmdline = {}}};
 }
 
 // For a domain that need not exist.
@@ -86,6 +94,13 @@ Result<ports::HostFacts> SimulatedDriver::Connect(const model::HostMarker& marke
                           .accelerator = "simulated",
                           .capacity = host_->Options().capacity,
                           .wrote_marker = *wrote};
+}
+
+Result<std::optional<model::HostMarker>> SimulatedDriver::ReadMarker() {
+  const Fault fault = plan_->Next(SimulatedCall::kConnect, std::nullopt);
+  Pause(options_.latency + fault.hang);
+  if (fault.instead) return std::unexpected(*fault.instead);
+  return host_->Marker();
 }
 
 Result<std::optional<ports::DomainSighting>> SimulatedDriver::Look(const model::VmId& vm) {
@@ -167,6 +182,10 @@ Status SimulatedDriver::Define(const ports::DomainOrder& order, const ports::Eff
                         domain->name = order.name;
                         domain->label = label;
                         domain->mac = order.mac;
+                        domain->cpus = order.spec.cpus;
+                        domain->memory_mib = order.spec.memory_mib;
+                        domain->network = order.spec.network;
+                        domain->kernel_path = order.spec.image.kernel_path;
                         domain->forwards = order.forwards;
                         domain->volumes.clear();
                         for (const auto& name : {order.disk_name, order.seed_name}) {

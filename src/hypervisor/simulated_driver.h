@@ -31,6 +31,7 @@ class SimulatedDriver final : public ports::Hypervisor {
 
   Result<ports::HostFacts> Connect(const model::HostMarker& marker,
                                    ports::MarkerPolicy policy) override;
+  Result<std::optional<model::HostMarker>> ReadMarker() override;
   Milliseconds SettleTime() const override { return options_.settle_time; }
   int CallsOut(const model::VmId&) const override { return 0; }
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override;

@@ -72,6 +72,11 @@ Result<bool> SimulatedHost::CheckMarker(const model::HostMarker& marker,
   return true;
 }
 
+std::optional<model::HostMarker> SimulatedHost::Marker() const {
+  MonitorLock lock(*monitor_);
+  return marker_;
+}
+
 std::optional<SimulatedDomain> SimulatedHost::FindLocked(const model::VmId& id) const {
   const auto found = domains_.find(id);
   if (found == domains_.end()) return std::nullopt;

@@ -27,6 +27,10 @@ struct SimulatedDomain {
   model::Observed power = model::Observed::kStopped;
   std::optional<model::Label> label;  // Of whatever ledger; absent for a stranger's.
   std::string mac;
+  int cpus = 0;
+  int memory_mib = 0;
+  std::string network;
+  std::string kernel_path;
   std::vector<std::string> volumes;      // Without which it does not start.
   std::vector<model::Forward> forwards;  // Whose host ports it has while it runs.
   std::vector<std::string> addresses;    // That its host knows while it runs.
@@ -57,6 +61,8 @@ class SimulatedHost {
 
   // Answers whether it wrote the marker; kConflict as Hypervisor::Connect says.
   Result<bool> CheckMarker(const model::HostMarker& marker, ports::MarkerPolicy policy);
+
+  std::optional<model::HostMarker> Marker() const;
 
   std::optional<SimulatedDomain> Find(const model::VmId& id) const;
   std::vector<SimulatedDomain> Domains() const;

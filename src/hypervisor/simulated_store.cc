@@ -22,16 +22,32 @@ std::string MarkerFile(const std::string& directory) { return directory + "/mark
 std::string DomainsPath(const std::string& directory) { return directory + "/domains"; }
 std::string VolumesPath(const std::string& directory) { return directory + "/volumes"; }
 
+json::object OriginToJson(const model::Origin& origin) {
+  return {{"name", origin.name},
+          {"count", origin.count},
+          {"desired", ToString(origin.desired)},
+          {"restart", ToString(origin.restart)},
+          {"face", origin.face},
+          {"fingerprint_version", origin.fingerprint_version},
+          {"disk_gib", origin.disk_gib},
+          {"image_id", origin.image_id},
+          {"image", origin.image},
+          {"disk_path", origin.disk_path},
+          {"disk_format", origin.disk_format}};
+}
+
 json::object LabelToJson(const model::Label& label) {
-  return {{"ledger", label.ledger.value},
-          {"host", label.host.value},
-          {"project", label.project.value},
-          {"key_hash", label.key_hash},
-          {"fingerprint", label.fingerprint},
-          {"operation", ToString(label.operation)},
-          {"index", label.index},
-          {"fence", label.fence.value},
-          {"sequence", label.sequence}};
+  json::object object{{"ledger", label.ledger.value},
+                      {"host", label.host.value},
+                      {"project", label.project.value},
+                      {"key_hash", label.key_hash},
+                      {"fingerprint", label.fingerprint},
+                      {"operation", ToString(label.operation)},
+                      {"index", label.index},
+                      {"fence", label.fence.value},
+                      {"sequence", label.sequence}};
+  if (label.origin) object["origin"] = OriginToJson(*label.origin);
+  return object;
 }
 
 std::string Text(const json::object& object, std::string_view name) {
@@ -42,6 +58,25 @@ std::string Text(const json::object& object, std::string_view name) {
 std::int64_t Number(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+std::optional<model::Origin> OriginFromJson(const json::object& label) {
+  const json::value* value = label.if_contains("origin");
+  if (value == nullptr || !value->is_object()) return std::nullopt;
+  const json::object& object = value->get_object();
+  return model::Origin{
+      .name = Text(object, "name"),
+      .count = static_cast<int>(Number(object, "count")),
+      .desired = model::ParseDesired(Text(object, "desired")).value_or(model::Desired::kRunning),
+      .restart = model::ParseRestartPolicy(Text(object, "restart"))
+                     .value_or(model::RestartPolicy::kHostFailure),
+      .face = Text(object, "face"),
+      .fingerprint_version = static_cast<int>(Number(object, "fingerprint_version")),
+      .disk_gib = static_cast<int>(Number(object, "disk_gib")),
+      .image_id = Text(object, "image_id"),
+      .image = Text(object, "image"),
+      .disk_path = Text(object, "disk_path"),
+      .disk_format = Text(object, "disk_format")};
 }
 
 std::optional<model::Label> LabelFromJson(const json::object& object) {
@@ -55,7 +90,8 @@ std::optional<model::Label> LabelFromJson(const json::object& object) {
                       .operation = {*operation},
                       .index = static_cast<int>(Number(object, "index")),
                       .fence = {Number(object, "fence")},
-                      .sequence = Number(object, "sequence")};
+                      .sequence = Number(object, "sequence"),
+                      .origin = OriginFromJson(object)};
 }
 
 json::array ForwardsToJson(const std::vector<model::Forward>& forwards) {
@@ -90,6 +126,10 @@ std::string DomainToText(const SimulatedDomain& domain) {
                       {"name", domain.name},
                       {"power", ToString(domain.power)},
                       {"mac", domain.mac},
+                      {"cpus", domain.cpus},
+                      {"memory_mib", domain.memory_mib},
+                      {"network", domain.network},
+                      {"kernel_path", domain.kernel_path},
                       {"console", domain.console},
                       {"starts", domain.starts},
                       {"stopped_by", ToString(domain.stopped_by)}};
@@ -112,6 +152,10 @@ std::optional<SimulatedDomain> DomainFromJson(const json::value& value) {
       .name = Text(object, "name"),
       .power = *power,
       .mac = Text(object, "mac"),
+      .cpus = static_cast<int>(Number(object, "cpus")),
+      .memory_mib = static_cast<int>(Number(object, "memory_mib")),
+      .network = Text(object, "network"),
+      .kernel_path = Text(object, "kernel_path"),
       .console = Text(object, "console"),
       .starts = Number(object, "starts"),
       .stopped_by =

@@ -8,6 +8,14 @@ std::int64_t Counters::NextSequence() {
   return ++Load().last_sequence;
 }
 
+void Counters::RaiseSequence(std::int64_t newest) {
+  Totals& totals = Load();
+  if (totals.last_sequence >= newest) return;
+  totals.last_sequence = newest;
+  is_changed_ = true;
+  ++changes_;
+}
+
 void Counters::Reserve(const model::ProjectId& project, const model::Resources& demand) {
   Usage& usage = Row(project);
   usage.used = usage.used + demand;

@@ -22,6 +22,8 @@ class Counters {
   std::int64_t Unfinished() { return Load().unfinished; }
   // Grows with every call, and is never used twice.
   std::int64_t NextSequence();
+  // What it answers next is above `newest`.
+  void RaiseSequence(std::int64_t newest);
 
   void Reserve(const model::ProjectId& project, const model::Resources& demand);
   void Release(const model::ProjectId& project, const model::Resources& demand);

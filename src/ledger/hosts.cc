@@ -69,7 +69,7 @@ std::vector<model::Host> Hosts(Db& db) {
   Query query = db.Prepare(
       "SELECT id, uri, state, is_registered, capacity_vms, capacity_cpus, capacity_memory_mib, "
       "capacity_disk_gib, reserved_vms, reserved_cpus, reserved_memory_mib, reserved_disk_gib, "
-      "is_returning FROM hosts ORDER BY id");
+      "is_returning, is_unread FROM hosts ORDER BY id");
   std::vector<model::Host> hosts;
   while (query.Next()) {
     model::Host& host = hosts.emplace_back();
@@ -82,6 +82,7 @@ std::vector<model::Host> Hosts(Db& db) {
     host.capacity = query.Amounts();
     host.reserved = query.Amounts();
     host.is_returning = query.Bool();
+    host.is_unread = query.Bool();
   }
   return hosts;
 }

@@ -16,6 +16,7 @@
 #include "ledger/lock_file.h"
 #include "ledger/migrate.h"
 #include "ledger/reads.h"
+#include "ledger/rebuild.h"
 #include "ledger/rows.h"
 #include "ledger/sweep.h"
 #include "ledger/tokens.h"
@@ -101,6 +102,17 @@ Result<std::string> ReadLedgerId(Db& db) {
   return id;
 }
 
+// Its id stands in markers and labels: only a ledger that has written none may change it.
+Status Become(Db& db, const model::LedgerId& id) {
+  if (id.value.empty()) return {};
+  db.Run(
+      "UPDATE meta SET value = ?1 WHERE name = 'ledger_id' AND NOT EXISTS (SELECT 1 FROM "
+      "operations) AND NOT EXISTS (SELECT 1 FROM tombstones) AND NOT EXISTS (SELECT 1 FROM hosts)",
+      id);
+  if (auto error = db.TakeError()) return std::unexpected(std::move(*error));
+  return {};
+}
+
 std::unexpected<Error> BadCursor() {
   return Fail(ErrorCode::kInvalid, "the page's cursor is not one of this list");
 }
@@ -128,6 +140,9 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   sqlite3_busy_timeout((*writer)->Raw(), static_cast<int>(model::limits::kLedgerBusy.count()));
   Status migrated = Migrate(**writer, options.path, EmbeddedMigrations(), random, logger);
   if (!migrated) return std::unexpected(std::move(migrated.error()));
+  if (Status became = Become(**writer, options.become); !became) {
+    return std::unexpected(std::move(became.error()));
+  }
   auto id = ReadLedgerId(**writer);
   if (!id) return std::unexpected(std::move(id.error()));
 
@@ -442,6 +457,29 @@ Result<ports::TokenMade> SqliteLedger::CreateToken(const model::Token& token) {
 Result<std::optional<model::Token>> SqliteLedger::RevokeToken(const model::TokenId& id) {
   return parts_->Write<std::optional<model::Token>>(
       [&](Tx& tx) { return ledger::RevokeToken(tx, id); });
+}
+
+// --- Rebuilding
+
+Result<std::vector<model::Operation>> SqliteLedger::Unfinished() {
+  return parts_->Read<std::vector<model::Operation>>([](Db& db) { return ledger::Unfinished(db); });
+}
+
+Result<std::vector<std::string>> SqliteLedger::Rewrite(const ports::RebuiltOperation& rebuilt) {
+  return parts_->Write<std::vector<std::string>>(
+      [&](Tx& tx) { return ledger::Rewrite(tx, rebuilt); });
+}
+
+Status SqliteLedger::RaiseSequence(std::int64_t newest) {
+  return parts_->commit->Run([&](Tx& tx) -> Status {
+    tx.counters.RaiseSequence(newest);
+    return {};
+  });
+}
+
+Status SqliteLedger::SetUnread(const model::HostId& host, bool is_unread) {
+  return FoundOr(
+      parts_->Write<bool>([&](Tx& tx) { return ledger::SetUnread(tx, host, is_unread); }), "host");
 }
 
 }  // namespace vmonce::ledger

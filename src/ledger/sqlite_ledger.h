@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "ports/image_registry.h"
 #include "ports/ledger.h"
+#include "ports/ledger_rebuild.h"
 #include "ports/token_store.h"
 
 namespace vmonce::ledger {
@@ -37,6 +38,8 @@ struct SqliteLedgerOptions {
   // The file never grows beyond so many pages of 4 KiB; zero: the disk is the bound. A call that
   // needs more is kUnavailable.
   int max_pages = 0;
+  // A ledger that holds no record and no host yet takes this id; any other keeps its own.
+  model::LedgerId become;
 };
 
 // Thread-safe; every call blocks until its transaction is on the disk. Concurrent writers share a
@@ -50,7 +53,8 @@ struct SqliteLedgerOptions {
 //   that what is then read is what will stay.
 class SqliteLedger final : public ports::Ledger,
                            public ports::ImageRegistry,
-                           public ports::TokenStore {
+                           public ports::TokenStore,
+                           public ports::LedgerRebuild {
  public:
   // Makes the file when there is none, and brings an older one up to date after copying it to
   // "<path>.before-NNNN". kConflict, with a text for people: another process serves the file, it is
@@ -130,6 +134,11 @@ class SqliteLedger final : public ports::Ledger,
   Result<std::vector<model::Token>> Tokens() override;
   Result<ports::TokenMade> CreateToken(const model::Token& token) override;
   Result<std::optional<model::Token>> RevokeToken(const model::TokenId& id) override;
+
+  Result<std::vector<model::Operation>> Unfinished() override;
+  Result<std::vector<std::string>> Rewrite(const ports::RebuiltOperation& rebuilt) override;
+  Status RaiseSequence(std::int64_t newest) override;
+  Status SetUnread(const model::HostId& host, bool is_unread) override;
 
  private:
   std::unique_ptr<Parts> parts_;

@@ -57,6 +57,9 @@ struct Host {
   // Was declared dead, and no sweep since has stopped what was moved away or deleted meanwhile:
   // nothing new is placed there.
   bool is_returning = false;
+  // A rebuild of the ledger has not read it, or not all that is there: machines on it may be
+  // missing in the ledger.
+  bool is_unread = false;
   Resources capacity;  // What may be reserved there.
   Resources reserved;  // What is.
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/uuid.h"
 
@@ -19,6 +21,10 @@ bool Drop(std::string_view& text, std::string_view prefix) {
 }
 
 }  // namespace
+
+std::int64_t NewestSequence(const Label& label) {
+  return std::max(label.sequence, SequenceOf(label.fence));
+}
 
 std::string DomainName(const LedgerId& ledger, const VmId& vm) {
   CHECK_MSG(!ledger.value.empty(), "a name without a ledger id would be shared between ledgers");

@@ -20,11 +20,16 @@ struct Fence {
 // What stands beside an effect and in a machine's label. A machine outlives operations, whose
 // fences each start anew, so an operation accepted later (`sequence`) is above every take-over of
 // an earlier one.
+// Every taking adds one, at most five a second while another operation holds the VM: the bits are
+// enough for a year and a half of nothing else.
+inline constexpr int kTakeOverBits = 28;
 constexpr Fence EffectFence(std::int64_t sequence, Fence fence) {
-  // Every taking adds one, at most five a second while another operation holds the VM: enough for a
-  // year and a half of nothing else.
-  constexpr int kTakeOverBits = 28;
   return {(sequence << kTakeOverBits) + fence.value};
+}
+// Its parts again.
+constexpr std::int64_t SequenceOf(Fence effect) { return effect.value >> kTakeOverBits; }
+constexpr Fence TakeOverOf(Fence effect) {
+  return {effect.value & ((std::int64_t{1} << kTakeOverBits) - 1)};
 }
 
 // What the ledger's lease column says when nobody holds it. A value that is neither this nor a

@@ -55,6 +55,21 @@ enum class MarkerPolicy {
   kWriteIfNone,  // First registration: write it when no marker is there.
 };
 
+// What a machine is made of, as the hypervisor's own definition of it says. For rebuilding a lost
+// ledger; nothing else is decided by it. What the definition does not say is left at its default.
+struct DomainFacts {
+  int cpus = 0;
+  int memory_mib = 0;
+  std::string mac;
+  std::string network;                   // See model/network.h.
+  std::vector<model::Forward> forwards;  // The host ports that lead to it, in the order asked for.
+  std::string kernel_path;
+  std::string initrd_path;
+  std::string cmdline;
+
+  bool operator==(const DomainFacts&) const = default;
+};
+
 struct DomainSighting {
   model::VmId id;
   std::string name;
@@ -66,6 +81,7 @@ struct DomainSighting {
   // The guest's, as the host's DHCP leases or neighbours tell, while it runs in a named network or
   // on a bridge; what the host does not know is not there. For people: nothing is decided by them.
   std::vector<std::string> addresses;
+  DomainFacts facts;
 };
 
 struct DiskOrder {
@@ -117,6 +133,11 @@ class Hypervisor {
   // another marker is there, or none where one is required. Every other call connects by itself
   // with the marker of the last successful Connect and is kUnavailable when that fails.
   virtual Result<HostFacts> Connect(const model::HostMarker& marker, MarkerPolicy policy) = 0;
+
+  // Connects when needed, and answers the marker that is there, whose ever it is; std::nullopt when
+  // there is none. Writes nothing, and proves nothing for other calls. kConflict: several, or one
+  // that cannot be read.
+  virtual Result<std::optional<model::HostMarker>> ReadMarker() = 0;
 
   // How long an abandoned call may still take effect after its process died.
   virtual Milliseconds SettleTime() const = 0;

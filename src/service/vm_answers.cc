@@ -279,6 +279,12 @@ model::Problem VmService::MismatchOf(const Asked& asked, const Operation& operat
       "This Idempotency-Key was first used at {} for a different request. Nothing was done now. "
       "Send the first request again to get its result, or use a new key for this one.",
       FormatRfc3339(operation.accepted));
+  if (operation.canonical_request.empty()) {
+    problem.detail +=
+        " What differs cannot be told: the record was rebuilt from the machines on the hosts, "
+        "which "
+        "keep a hash of the request and not the request.";
+  }
   return problem;
 }
 

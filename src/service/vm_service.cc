@@ -84,6 +84,9 @@ void VmService::Create(CreateRequest request, Done done) {
 
 std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent,
                                                 const std::optional<model::Image>& image) const {
+  std::optional<model::Problem> closed;
+  if (parts_.creates_closed) closed = parts_.creates_closed();
+  if (closed) return closed;
   if (!image) return ImageNotFound(intent.image);
   if (!parts_.not_offered) return std::nullopt;
   const auto why = parts_.not_offered(SpecOf(intent, *image));

@@ -107,6 +107,9 @@ struct ServiceParts {
   std::function<std::optional<model::Problem>()> closed;
   // Why no host can make a VM of this spec, whatever room it has, if so. Quick. May be empty.
   std::function<std::optional<std::string>(const model::VmSpec&)> not_offered;
+  // Why no create that is not known yet may be accepted, if so, while all else goes on. Quick. May
+  // be empty.
+  std::function<std::optional<model::Problem>()> creates_closed;
 };
 
 // Thread-safe. Answers come on a thread of the service, once each, also when the caller is gone.

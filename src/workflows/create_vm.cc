@@ -386,6 +386,17 @@ model::Label CreateVm::LabelOf(const StepContext& context, const Vm& vm) const {
   label.index = vm.index;
   label.fence = FenceOf(context);
   label.sequence = operation.sequence;
+  label.origin = model::Origin{.name = vm.name,
+                               .count = static_cast<int>(operation.items.size()),
+                               .desired = vm.desired,
+                               .restart = vm.restart,
+                               .face = operation.face,
+                               .fingerprint_version = operation.fingerprint_version,
+                               .disk_gib = vm.spec.disk_gib,
+                               .image_id = vm.spec.image.id,
+                               .image = vm.spec.image.name,
+                               .disk_path = vm.spec.image.disk_path,
+                               .disk_format = vm.spec.image.disk_format};
   return label;
 }
 

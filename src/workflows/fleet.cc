@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/label.h"
 #include "model/limits.h"
 #include "model/network.h"
 
@@ -58,15 +59,19 @@ Status Fleet::Connect(const model::HostId& id) {
 
   const Result<std::optional<model::Host>> row = ReadRow(id);
   if (!row) return std::unexpected(row.error());
-  const bool is_registered = row->has_value() && (*row)->is_registered;
   if (row->has_value() && (*row)->state == model::HostState::kDead) {
     SetStatus(id, {id, false, std::nullopt, "declared dead by an operator: it is not contacted"});
     return Fail(ErrorCode::kUnavailable, "host " + id.value + " is declared dead");
   }
+  if (row->has_value() && (*row)->is_unread) {
+    const std::string why =
+        "the ledger was rebuilt without it: stop the service and run `vmonce rebuild`";
+    SetStatus(id, {id, false, std::nullopt, why});
+    return Fail(ErrorCode::kConflict, "host " + id.value + ": " + why);
+  }
 
-  const Result<ports::HostFacts> facts = member.hypervisor->Connect(
-      {ledger_.Id(), id},
-      is_registered ? ports::MarkerPolicy::kRequire : ports::MarkerPolicy::kWriteIfNone);
+  const Result<ports::HostFacts> facts =
+      member.hypervisor->Connect({ledger_.Id(), id}, PolicyFor(*row));
   if (!facts) {
     SetStatus(id, {id, false, std::nullopt, facts.error().detail});
     return Context("host " + id.value, facts.error());
@@ -75,6 +80,7 @@ Status Fleet::Connect(const model::HostId& id) {
     SetStatus(id, {id, false, std::nullopt, current.error().detail});
     return Context("host " + id.value, current.error());
   }
+  const bool is_registered = row->has_value() && (*row)->is_registered;
   if (const Status registered = Register(member.plan, *facts, is_registered); !registered) {
     return registered;
   }
@@ -82,12 +88,44 @@ Status Fleet::Connect(const model::HostId& id) {
   return {};
 }
 
+ports::MarkerPolicy Fleet::PolicyFor(const std::optional<model::Host>& row) {
+  return row && row->is_registered ? ports::MarkerPolicy::kRequire
+                                   : ports::MarkerPolicy::kWriteIfNone;
+}
+
+Status Fleet::ConnectUncompared(const model::HostId& id) {
+  const auto found = members_.find(id);
+  CHECK(found != members_.end());
+  const Result<std::optional<model::Host>> row = ReadRow(id);
+  if (!row) return std::unexpected(row.error());
+  const Result<ports::HostFacts> facts =
+      found->second.hypervisor->Connect({ledger_.Id(), id}, PolicyFor(*row));
+  if (!facts) return std::unexpected(facts.error());
+  return Register(found->second.plan, *facts, row->has_value() && (*row)->is_registered);
+}
+
+Status Fleet::EnsureRow(const model::HostId& id) {
+  const Result<std::optional<model::Host>> row = ReadRow(id);
+  if (!row) return std::unexpected(row.error());
+  if (row->has_value()) return {};
+  const auto member = members_.find(id);
+  if (member == members_.end()) return Fail(ErrorCode::kNotFound, "no such host");
+  model::Host host;
+  host.id = id;
+  host.uri = member->second.plan.uri;
+  host.capacity = Planned(member->second.plan.capacity, model::Resources{});
+  return ledger_.PutHost(host);
+}
+
 Result<std::optional<model::Host>> Fleet::ReadRow(const model::HostId& id) {
   Result<std::vector<model::Host>> rows = ledger_.Hosts();
   if (!rows) return std::unexpected(rows.error());
   const auto row = std::ranges::find(*rows, id, &model::Host::id);
-  if (row == rows->end()) return std::nullopt;
   MonitorLock lock(*monitor_);
+  has_unread_ = std::ranges::any_of(*rows, [](const model::Host& host) {
+    return host.is_unread && host.state != model::HostState::kDead;
+  });
+  if (row == rows->end()) return std::nullopt;
   if (const auto found = members_.find(id); found != members_.end()) {
     found->second.state = row->state;
     found->second.is_returning = row->is_returning;
@@ -117,18 +155,7 @@ bool Fleet::IsReturning(const model::HostId& id) const {
 }
 
 Status Fleet::SetState(const model::HostId& id, model::HostState state) {
-  const auto member = members_.find(id);
-  const Result<std::optional<model::Host>> row = ReadRow(id);
-  if (!row) return std::unexpected(row.error());
-  if (!row->has_value()) {
-    // Configured and never reached: it has no row yet.
-    if (member == members_.end()) return Fail(ErrorCode::kNotFound, "no such host");
-    model::Host host;
-    host.id = id;
-    host.uri = member->second.plan.uri;
-    host.capacity = Planned(member->second.plan.capacity, model::Resources{});
-    if (const Status put = ledger_.PutHost(host); !put) return put;
-  }
+  if (const Status there = EnsureRow(id); !there) return there;
   const Status set = ledger_.SetHostState(id, state);
   capacity_changed_();
   // Also after an error: it may be written all the same.
@@ -149,7 +176,7 @@ Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hyperv
   std::int64_t newest = 0;
   for (const ports::DomainSighting& domain : *seen) {
     const bool is_ours = domain.label && domain.label->ledger == ledger_.Id();
-    if (is_ours) newest = std::max(newest, domain.label->sequence);
+    if (is_ours) newest = std::max(newest, model::NewestSequence(*domain.label));
   }
   const Result<ports::LedgerTotals> totals = ledger_.Totals();
   if (!totals) return std::unexpected(totals.error());
@@ -160,8 +187,8 @@ Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hyperv
   if (!is_behind) return {};
   return Fail(ErrorCode::kConflict,
               fmt::format("a machine there carries accept number {}, and the ledger ends at {}: an "
-                          "older copy of the ledger was restored. Nothing is accepted or removed; "
-                          "put the newest copy back",
+                          "older copy of the ledger was restored. Nothing is accepted or removed "
+                          "until the newest copy is back, or `vmonce rebuild` has read them in",
                           newest, totals->last_sequence));
 }
 
@@ -170,7 +197,15 @@ LedgerAge Fleet::Age() const {
   if (is_behind_) return LedgerAge::kBehind;
   const bool is_told =
       std::ranges::all_of(members_, [](const auto& entry) { return entry.second.has_been_tried; });
-  return is_told ? LedgerAge::kCurrent : LedgerAge::kUntold;
+  if (!is_told) return LedgerAge::kUntold;
+  return has_unread_ ? LedgerAge::kPartly : LedgerAge::kCurrent;
+}
+
+bool Fleet::HasComparedAll() const {
+  MonitorLock lock(*monitor_);
+  return !is_behind_ && !has_unread_ && std::ranges::all_of(members_, [](const auto& entry) {
+    return entry.second.has_compared || entry.second.state == model::HostState::kDead;
+  });
 }
 
 Status Fleet::Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered) {

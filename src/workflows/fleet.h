@@ -51,6 +51,8 @@ enum class LedgerAge {
   kCurrent,  // No label that was seen is ahead of the ledger.
   kBehind,   // A label is: an older copy of the ledger was restored, and keys it does not know may
              // have machines.
+  kPartly,   // Some host was not read when the ledger was rebuilt, and is not declared dead: the
+             // same is so of what is there.
 };
 
 struct HostStatus {
@@ -80,6 +82,11 @@ class Fleet {
   // unreachable (kConflict). A host that is declared dead is not contacted (kUnavailable).
   Status Connect(const model::HostId& id);
 
+  // For a rebuild alone: proves identity and registers, and compares nothing. The status stays.
+  Status ConnectUncompared(const model::HostId& id);
+  // Makes the row of a host that was never reached. kNotFound: the configuration has no such host.
+  Status EnsureRow(const model::HostId& id);
+
   // nullptr: no such host in the configuration (any more).
   ports::Hypervisor* Find(const model::HostId& id) const;
   std::vector<model::HostId> Ids() const;
@@ -102,6 +109,9 @@ class Fleet {
   // Told when every host has been tried once since the start, or one has shown a label that is
   // ahead. Before the first effect on a host its labels have been compared.
   LedgerAge Age() const;
+  // The labels of every host were compared since the start, and none is ahead; dead hosts are not
+  // waited for. Before that, nothing is removed because the ledger does not know it.
+  bool HasComparedAll() const;
 
   // The host has the network of this VM, and its range the ports that it asks for by number.
   bool Offers(const model::HostId& id, const model::VmSpec& spec) const;
@@ -129,6 +139,7 @@ class Fleet {
   // The accept sequence in the labels against the ledger's (protocol section 11). kConflict: the
   // ledger is behind.
   Status CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor);
+  static ports::MarkerPolicy PolicyFor(const std::optional<model::Host>& row);
   Status Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered);
   void SetStatus(const model::HostId& id, HostStatus status);
   // The host's row, which the member then is held to.
@@ -141,6 +152,8 @@ class Fleet {
   // The map and the plans never change after the last Add(); the statuses do.
   std::map<model::HostId, Member> members_;
   bool is_behind_ GUARDED_BY(*monitor_) = false;
+  // As the rows were read last; of hosts that the configuration has no more, too.
+  bool has_unread_ GUARDED_BY(*monitor_) = false;
 };
 
 }  // namespace vmonce::workflows

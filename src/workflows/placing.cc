@@ -6,6 +6,7 @@
 
 #include "model/forward_limits.h"
 #include "model/placement.h"
+#include "model/rebuild_limits.h"
 
 namespace vmonce::workflows {
 namespace {
@@ -96,6 +97,11 @@ Suspects FindSuspects(const WorkflowParts& parts, const Vm& vm) {
 
 std::optional<StepResult> ChooseHost(const WorkflowParts& parts, const Vm& vm,
                                      std::optional<HostId>& host) {
+  // The machine may be where nobody has looked yet.
+  if (const LedgerAge age = parts.fleet.Age();
+      age == LedgerAge::kBehind || age == LedgerAge::kPartly) {
+    return StepResult::Again(model::limits::kUnreadWait);
+  }
   Result<std::vector<model::Candidate>> candidates = parts.fleet.Candidates();
   if (!candidates) return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
   std::erase_if(*candidates,

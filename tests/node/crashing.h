@@ -3,6 +3,7 @@
 
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
+#include "ports/ledger_rebuild.h"
 #include "tests/node/world.h"
 
 namespace vmonce::node {
@@ -15,6 +16,7 @@ class CrashingHypervisor final : public ports::Hypervisor {
   Result<ports::HostFacts> Connect(const model::HostMarker& m, ports::MarkerPolicy p) override {
     return base_->Connect(m, p);
   }
+  Result<std::optional<model::HostMarker>> ReadMarker() override { return base_->ReadMarker(); }
   Milliseconds SettleTime() const override { return base_->SettleTime(); }
   int CallsOut(const model::VmId& vm) const override { return base_->CallsOut(vm); }
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override {
@@ -168,6 +170,27 @@ class CrashingLedger final : public ports::Ledger {
 
  private:
   ports::Ledger& base_;
+  CrashPoint& crash_;
+};
+
+// A rebuild's own door, likewise.
+class CrashingRows final : public ports::LedgerRebuild {
+ public:
+  CrashingRows(ports::LedgerRebuild& base, CrashPoint& crash) : base_(base), crash_(crash) {}
+
+  Result<std::vector<model::Operation>> Unfinished() override { return base_.Unfinished(); }
+  Result<std::vector<std::string>> Rewrite(const ports::RebuiltOperation& rebuilt) override {
+    return crash_.Through([&] { return base_.Rewrite(rebuilt); });
+  }
+  Status RaiseSequence(std::int64_t newest) override {
+    return crash_.Through([&] { return base_.RaiseSequence(newest); });
+  }
+  Status SetUnread(const model::HostId& host, bool is_unread) override {
+    return crash_.Through([&] { return base_.SetUnread(host, is_unread); });
+  }
+
+ private:
+  ports::LedgerRebuild& base_;
   CrashPoint& crash_;
 };
 

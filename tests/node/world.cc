@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/check.h"
 #include "model/label.h"
 #include "model/limits.h"
@@ -19,6 +21,14 @@ model::Image TinyImage() {
   image.disk_path = "/images/tiny.qcow2";
   image.disk_format = "qcow2";
   return image;
+}
+
+// What app/node says of it, in short.
+std::optional<model::Problem> ClosedBy(const workflows::Fleet& fleet, workflows::LedgerAge age) {
+  if (fleet.Age() != age) return std::nullopt;
+  model::Problem problem;
+  problem.code = "ledger_behind";
+  return problem;
 }
 
 class NoObserver final : public engine::WorkObserver {
@@ -78,20 +88,12 @@ struct World::Process {
                world.clock_, *world.threads_, *world.logger_, {64, 1024}),
         waiters(world.clock_, *world.threads_),
         images(*world.threads_, {TinyImage()}),
-        service({*world.crashing_ledger_,
-                 intake,
-                 waiters,
-                 pool,
-                 images,
-                 sealer,
-                 world.clock_,
-                 *world.random_,
-                 *world.threads_,
-                 *world.logger_,
-                 [&world] { return Result<model::Resources>(world.options_.capacity); },
-                 replica,
-                 {},
-                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); }},
+        service({*world.crashing_ledger_, intake, waiters, pool, images, sealer, world.clock_,
+                 *world.random_, *world.threads_, *world.logger_,
+                 [&world] { return Result<model::Resources>(world.options_.capacity); }, replica,
+                 [this] { return ClosedBy(fleet, workflows::LedgerAge::kBehind); },
+                 [this](const model::VmSpec& spec) { return fleet.WhyNotOffered(spec); },
+                 [this] { return ClosedBy(fleet, workflows::LedgerAge::kPartly); }},
                 {service::Quotas(service::ProjectQuota{world.quota_}), 1000,
                  std::chrono::seconds(120), world.options_.retention}),
         reconciler(workflow_parts, *world.logger_,
@@ -125,28 +127,66 @@ World::World(WorldOptions options)
     hosts_.push_back(std::make_shared<hypervisor::SimulatedHost>(hypervisor::SimulatedOptions{},
                                                                  clock_, *threads_));
   }
-  ledger::SqliteLedgerOptions ledger_options;
-  ledger_options.has_checkpoint_thread = false;
-  auto opened = ledger::SqliteLedger::Open(ledger_options, clock_, *random_, *threads_, *logger_);
-  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
-  ledger_ = std::move(*opened);
-  crashing_ledger_ = std::make_unique<CrashingLedger>(*ledger_, crash_);
+  OpenLedger();
   Restart();
 }
 
 World::~World() = default;
 
+void World::OpenLedger(const model::LedgerId& become) {
+  ledger::SqliteLedgerOptions ledger_options;
+  ledger_options.has_checkpoint_thread = false;
+  if (options_.has_ledger_file) ledger_options.path = dir_.path() + "/ledger.db";
+  ledger_options.become = become;
+  auto opened = ledger::SqliteLedger::Open(ledger_options, clock_, *random_, *threads_, *logger_);
+  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
+  ledger_ = std::move(*opened);
+  crashing_ledger_ = std::make_unique<CrashingLedger>(*ledger_, crash_);
+}
+
+void World::CloseLedger() {
+  CHECK(options_.has_ledger_file);
+  process_.reset();
+  crashing_ledger_.reset();
+  ledger_.reset();
+}
+
+void World::KeepCopy() {
+  CloseLedger();
+  namespace fs = std::filesystem;
+  fs::copy_file(dir_.path() + "/ledger.db", dir_.path() + "/copy.db",
+                fs::copy_options::overwrite_existing);
+  OpenLedger();
+  Restart();
+}
+
+void World::RestoreCopy() {
+  CloseLedger();
+  namespace fs = std::filesystem;
+  fs::copy_file(dir_.path() + "/copy.db", dir_.path() + "/ledger.db",
+                fs::copy_options::overwrite_existing);
+  OpenLedger();
+}
+
+void World::LoseLedger() {
+  const model::LedgerId id = ledger_->Id();
+  CloseLedger();
+  std::filesystem::remove(dir_.path() + "/ledger.db");
+  OpenLedger(id);
+}
+
+Result<workflows::RebuildReport> World::Rebuild(const workflows::RebuildOptions& options) {
+  process_.reset();
+  workflows::Fleet fleet(*crashing_ledger_, *threads_, *logger_);
+  AddHosts(fleet);
+  CrashingRows rows(*ledger_, crash_);
+  workflows::Rebuild rebuild({*crashing_ledger_, rows, *ledger_, fleet, clock_, *random_});
+  return rebuild.Run(options);
+}
+
 Status World::Boot() {
   process_ = std::make_unique<Process>(*this, static_cast<int>(random_->Below(1 << 30)));
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    auto driver = std::make_unique<hypervisor::SimulatedDriver>(
-        hosts_[i], faults_[i], hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle},
-        clock_, *threads_);
-    process_->fleet.Add({model::HostId{options_.hosts[i]},
-                         "simulated:", workflows::CapacityPlan::Of(options_.capacity),
-                         options_.forward_ports, "127.0.0.1", options_.networks},
-                        std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
-  }
+  AddHosts(process_->fleet);
   Status first;
   for (const std::string& id : options_.hosts) {
     const Status connected = process_->fleet.Connect(model::HostId{id});
@@ -155,6 +195,18 @@ Status World::Boot() {
     if (first && !is_expected) first = connected;
   }
   return first;
+}
+
+void World::AddHosts(workflows::Fleet& fleet) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    auto driver = std::make_unique<hypervisor::SimulatedDriver>(
+        hosts_[i], faults_[i], hypervisor::SimulatedDriverOptions{Milliseconds(0), options_.settle},
+        clock_, *threads_);
+    fleet.Add({model::HostId{options_.hosts[i]},
+               "simulated:", workflows::CapacityPlan::Of(options_.capacity), options_.forward_ports,
+               "127.0.0.1", options_.networks},
+              std::make_unique<CrashingHypervisor>(std::move(driver), crash_));
+  }
 }
 
 std::size_t World::PlaceOf(const std::string& host) const {

@@ -20,6 +20,7 @@
 #include "service/intake.h"
 #include "service/vm_service.h"
 #include "service/waiters.h"
+#include "workflows/rebuild.h"
 #include "workflows/reconcile_vms.h"
 #include "workflows/workflows.h"
 
@@ -105,6 +106,7 @@ struct WorldOptions {
   std::vector<std::string> networks;
   // Zero: a record after every step. Otherwise, since the clock stands still, one for all of them.
   Milliseconds record_within{0};
+  bool has_ledger_file = false;  // Can be copied, restored and lost.
 };
 
 class World {
@@ -133,6 +135,14 @@ class World {
   void Restart();
   Status TryRestart();
   workflows::LedgerAge Age() const;
+
+  // Of a ledger in a file. After the last two no service runs: Rebuild() or TryRestart() follows.
+  void KeepCopy();
+  void RestoreCopy();
+  void LoseLedger();
+  // As `vmonce rebuild` does, with a crash at any call that writes; the service is not running
+  // then.
+  Result<workflows::RebuildReport> Rebuild(const workflows::RebuildOptions& options = {});
 
   workflows::ReconcileReport Reconcile();
   workflows::ReconcileReport Reconcile(const std::string& host);
@@ -167,11 +177,15 @@ class World {
  private:
   struct Process;
   Status Boot();
+  void OpenLedger(const model::LedgerId& become = {});
+  void CloseLedger();
+  void AddHosts(workflows::Fleet& fleet);
   // Runs the intake until it has answered.
   service::Outcome AnswerTo(const std::function<void(service::Done)>& ask);
   service::Outcome Change(service::ChangeRequest request);
 
   const WorldOptions options_;
+  TempDir dir_;
   FakeClock clock_;
   std::unique_ptr<Random> random_;
   std::unique_ptr<Threads> threads_;
