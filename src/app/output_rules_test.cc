@@ -20,8 +20,9 @@ bool IsIn(const std::vector<std::string>& words, std::string_view word) {
 class OutputRules : public FakeWorld {
  protected:
   // Runs in this process nothing that would serve; those that ask no server.
-  const std::vector<std::string> kLocal = {"serve",        "version", "man",        "config show",
-                                           "config check", "doctor",  "completion", "rebuild"};
+  const std::vector<std::string> kLocal = {"serve",       "version",      "man",
+                                           "config show", "config check", "doctor",
+                                           "completion",  "rebuild",      "sim"};
 
   // A command line for any command: arguments by their kind, flags that it insists on.
   static std::vector<std::string> LineOf(const CommandDoc& command) {

@@ -17,6 +17,7 @@
 #include "hypervisor/domain_xml.h"
 #include "hypervisor/host_uri.h"
 #include "hypervisor/image_header.h"
+#include "hypervisor/label_xml.h"
 #include "hypervisor/marker.h"
 #include "hypervisor/xml_text.h"
 #include "ledger/row_json.h"
