@@ -221,6 +221,9 @@ class HostDoor final : public ports::Hypervisor {
   Result<ports::HostFacts> Connect(const model::HostMarker& m, ports::MarkerPolicy p) override {
     return Through("connect", nullptr, [&] { return base_->Connect(m, p); });
   }
+  Result<std::optional<model::HostMarker>> ReadMarker() override {
+    return Through("read_marker", nullptr, [&] { return base_->ReadMarker(); });
+  }
   Milliseconds SettleTime() const override { return base_->SettleTime(); }
   int CallsOut(const model::VmId& vm) const override { return base_->CallsOut(vm); }
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override {

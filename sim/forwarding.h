@@ -13,6 +13,7 @@ class ForwardingHypervisor : public ports::Hypervisor {
   Result<ports::HostFacts> Connect(const model::HostMarker& m, ports::MarkerPolicy p) override {
     return base_->Connect(m, p);
   }
+  Result<std::optional<model::HostMarker>> ReadMarker() override { return base_->ReadMarker(); }
   Milliseconds SettleTime() const override { return base_->SettleTime(); }
   int CallsOut(const model::VmId& vm) const override { return base_->CallsOut(vm); }
   Result<std::optional<ports::DomainSighting>> Look(const model::VmId& vm) override {

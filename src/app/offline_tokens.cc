@@ -61,8 +61,8 @@ ExitCode CreateTokenOffline(const Invocation& run, const OfflineFlags& flags,
   const service::MintedToken minted = service::MintToken(token, run.world.clock, run.world.random);
   const Result<ports::TokenMade> made = offline->ledger->CreateToken(minted.token);
   if (!made && made.error().code == ErrorCode::kConflict) {
-    return Refuse(run, "nothing was made: " + made.error().detail,
-                  "make one with --role admin first, then this one");
+    return RefuseOffline(run, "nothing was made: " + made.error().detail,
+                         "make one with --role admin first, then this one");
   }
   if (!made) return Report(run, made.error());
   print(run, json::object{{"token", rest::JsonOf(made->token, run.world.clock.Now())},

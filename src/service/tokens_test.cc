@@ -164,7 +164,7 @@ TEST_F(TokensTest, AKeyMakesOneTokenAndTellsItsSecretOnce) {
   EXPECT_EQ(again.token, first.token);
   EXPECT_EQ(again.secret, "");
   EXPECT_EQ(WhyNot(first.secret), "");
-  wanted.role = model::Role::kAdmin;
+  wanted.role = model::Role::kViewer;
   const auto other = tokens_.Create(wanted);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, "idempotency_key_reused");
