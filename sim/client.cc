@@ -210,18 +210,20 @@ void Client::Pause(std::int64_t least_ms, std::int64_t most_ms) {
   while (stage_.scheduler.now() < end) stage_.scheduler.Park(end);
 }
 
-bool Client::AskAllAgain(int tries) {
-  bool are_all_answered = true;
-  for (const Create& create : made_) {
-    const auto told = SendCreate(create, tries);
-    // A refusal is an answer, too.
-    const bool is_answered = told && !IsWorthRetrying(told);
-    if (!is_answered &&
-        !(told && IsWorthRetrying(told) && !*told && (*told).error().code == "no_capacity")) {
-      are_all_answered = false;
+bool Client::AskAllAgain() {
+  // A replica that has just started says "later" until it has tried its hosts.
+  constexpr int kTries = 8;
+  constexpr int kRounds = 6;
+  const auto is_answered = [](const std::optional<service::Outcome>& told) {
+    // That there is no room is an answer, too, and stays one.
+    return told && (!IsWorthRetrying(told) || told->error().code == "no_capacity");
+  };
+  return std::ranges::all_of(made_, [&](const Create& create) {
+    for (int round = 0; round < kRounds; ++round) {
+      if (is_answered(SendCreate(create, kTries))) return true;
     }
-  }
-  return are_all_answered;
+    return false;
+  });
 }
 
 }  // namespace vmonce::sim

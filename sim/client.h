@@ -23,7 +23,7 @@ class Client {
   void Run();
   bool IsDone() const { return is_done_; }
   // Each of its keys once more, until it is answered. True: all were.
-  bool AskAllAgain(int tries);
+  bool AskAllAgain();
 
  private:
   struct Create {

@@ -209,7 +209,7 @@ bool World::ComeToRest() {
 // A retry is always safe, and in the end it is always answered.
 void World::AskAgain() {
   for (const auto& client : clients_) {
-    if (client->AskAllAgain(8)) continue;
+    if (client->AskAllAgain()) continue;
     stage_.story.Break("every_retry_is_answered", "a key is not answered although all is well");
   }
 }
