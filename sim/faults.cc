@@ -40,6 +40,7 @@ constexpr std::array<Row, kFaultKinds> kRows{{
     {"removed_by_hand", 3, 12},
     {"migrated", 3, 12},
     {"two_uris", 1, 1},
+    {"older_ledger", 1, 1},
     {"long_sleep", 1, 1},
 }};
 

@@ -39,6 +39,7 @@ enum class FaultKind {
   kRemovedByHand,          // Somebody undefines a machine, or removes its disk, beside us.
   kMigrated,               // An operator moves a machine to another host, beside us.
   kTwoUris,                // Two hosts of the configuration are one machine.
+  kOlderLedger,            // An older copy of the ledger is restored, served, and rebuilt.
   kLongSleep,              // Everything stands still for weeks: keys and records expire.
 };
 inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::kLongSleep) + 1;

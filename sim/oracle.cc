@@ -14,6 +14,11 @@ bool Runs(const std::optional<hypervisor::SimulatedDomain>& domain) {
 
 std::string Short(const model::VmId& vm) { return ToString(vm).substr(24); }
 
+std::vector<model::VmId> Sorted(std::vector<model::VmId> vms) {
+  std::ranges::sort(vms);
+  return vms;
+}
+
 // What the protocol's section 5 may answer before a key is consumed.
 bool IsRefusalOfNew(std::string_view code) {
   return code == "quota_exceeded" || code == "no_capacity" || code == "name_taken";
@@ -60,15 +65,22 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
   if (!outcome->operation) return Break("one_answer_for_a_key", "a create without an operation");
   std::vector<model::VmId> vms;
   for (const model::Vm& vm : outcome->vms) vms.push_back(vm.id);
+  if (!outcome->is_replay && is_behind_) {
+    Break("an_older_ledger_takes_nothing", "key " + key.key + " is created while labels are ahead");
+  }
   if (!outcome->is_replay) ++key.created;
   if (key.created > 1) Break("created_once", "key " + key.key + " is created for the second time");
   if (!key.operation) {
+    key.is_rebuilt = false;
     key.operation = outcome->operation->id;
     key.vms = vms;
     key.body = body;
     return;
   }
-  if (*key.operation != outcome->operation->id || key.vms != vms) {
+  // Of a batch, those whose machines were there.
+  const bool are_same =
+      key.is_rebuilt ? std::ranges::includes(Sorted(vms), Sorted(key.vms)) : key.vms == vms;
+  if (*key.operation != outcome->operation->id || !are_same) {
     Break("one_answer_for_a_key",
           fmt::format("key {} is answered with operation {} and before {}", key.key,
                       ToString(outcome->operation->id), ToString(*key.operation)));
@@ -116,6 +128,35 @@ void Oracle::DeleteAnswered(const model::VmId& vm, const service::Outcome& outco
     return key.may_be_gone && std::ranges::find(key.vms, vm) != key.vms.end();
   });
   if (!may_be_gone) Break("nothing_told_is_lost", "VM " + Short(vm) + " is not known any more");
+}
+
+void Oracle::LedgerIsOlder() {
+  was_restored_ = true;
+  fences_.clear();
+  const model::LedgerId ledger = stage_.ledger->Id();
+  std::set<model::VmId> whole;
+  std::int64_t newest = 0;
+  for (const Machine& machine : stage_.machines) {
+    for (const auto& domain : machine.host->Domains()) {
+      if (!domain.label || domain.label->ledger != ledger) continue;
+      newest = std::max(newest, domain.label->sequence);
+      const bool is_whole = Runs(domain) &&
+                            machine.host->HasVolume(model::DiskName(ledger, domain.id)) &&
+                            machine.host->HasVolume(model::SeedName(ledger, domain.id));
+      (is_whole ? whole : meddled_).insert(domain.id);
+    }
+  }
+  const auto totals = stage_.ledger->Totals();
+  is_behind_ = totals && newest > totals->last_sequence;
+  for (const model::Vm& vm : AllRows()) {
+    if (!whole.contains(vm.id)) meddled_.insert(vm.id);
+  }
+  for (auto& [id, key] : keys_) {
+    std::erase_if(key.vms, [&](const model::VmId& vm) { return !whole.contains(vm); });
+    key.is_rebuilt = true;
+    key.created = 0;
+    if (key.vms.empty()) key.operation.reset();
+  }
 }
 
 void Oracle::TimePassed() {
@@ -174,6 +215,7 @@ void Oracle::CheckComing(const model::HostId& host, const hypervisor::SimulatedD
   const auto row = stage_.ledger->GetVm(domain.id);
   if (!row) return;
   if (!row->has_value()) {
+    if (was_restored_) return;
     return Break("a_row_precedes_its_machine", Short(domain.id) + " is there and has no row");
   }
   const model::Vm& vm = **row;

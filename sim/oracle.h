@@ -27,6 +27,7 @@ struct KeyStory {
   std::optional<model::OperationId> operation;
   std::vector<model::VmId> vms;
   int created = 0;           // Answers that said so.
+  bool is_rebuilt = false;   // Its record may have been read from labels.
   bool may_be_gone = false;  // Its record may have expired.
 };
 
@@ -61,6 +62,11 @@ class Oracle {
   void HostWasGivenUp(const model::HostId& host) { given_up_.insert(host); }
   // A machine that nobody made and nobody may remove.
   void Planted(const model::HostId& host, const model::VmId& vm) { planted_.insert({host, vm}); }
+  // The ledger is an older copy of itself: what has no machine may be forgotten, what has one
+  // never.
+  void LedgerIsOlder();
+  // It has been rebuilt, or never was behind.
+  void LedgerIsWhole() { is_behind_ = false; }
   // Nothing is in flight: what is told now must be so, to the last word.
   void SetCalm(bool is_calm) { is_calm_ = is_calm; }
   bool WasMeddledWith(const model::VmId& vm) const { return meddled_.contains(vm); }
@@ -96,6 +102,8 @@ class Oracle {
   Hand hand_ = Hand::kOurs;
   std::set<model::HostId> given_up_;
   bool is_calm_ = false;
+  bool was_restored_ = false;
+  bool is_behind_ = false;
   std::set<std::pair<model::HostId, model::VmId>> planted_;
 };
 

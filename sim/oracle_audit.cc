@@ -74,7 +74,7 @@ void Oracle::AuditOperations() {
     const auto operation = stage_.ledger->GetOperation(id);
     if (!operation || !operation->has_value()) continue;
     const auto lines = stage_.ledger->Timeline(id);
-    if (!lines || lines->empty() || lines->front().event != "accepted") {
+    if (!lines || lines->empty() || (lines->front().event != "accepted" && !was_restored_)) {
       Break("the_story_is_whole", ToString(id) + " has no first line");
       continue;
     }
@@ -121,7 +121,8 @@ void Oracle::AuditRow(const model::Vm& vm) {
       if (is_nobodys) break;
       if (domains != 1)
         Break("one_machine", fmt::format("{} is ready and has {} domains", NameOf(vm), domains));
-      if (vm.desired == model::Desired::kRunning && running != 1 && !HasFailedStart(vm)) {
+      if (vm.desired == model::Desired::kRunning && running != 1 && !was_restored_ &&
+          !HasFailedStart(vm)) {
         Break("what_should_run_runs", NameOf(vm) + " is ready and does not run");
       }
       if (volumes != 2 && given_up_.empty())
@@ -184,7 +185,9 @@ void Oracle::AuditHosts() {
     }
     for (const std::string& name : machine.host->Volumes()) {
       const auto vm = model::VmOfVolume(stage_.ledger->Id(), name);
-      if (!vm || meddled_.contains(*vm) || rows.contains(*vm) || !given_up_.empty()) continue;
+      if (!vm || meddled_.contains(*vm) || rows.contains(*vm)) continue;
+      // Kept and reported: a host was given up, or the ledger forgot whose it was.
+      if (!given_up_.empty() || was_restored_) continue;
       Break("no_effect_is_left", fmt::format("{} has volume {} of nobody", machine.id.value, name));
     }
   }
@@ -241,7 +244,8 @@ void Oracle::AuditEvents() {
       return found == counts.end() ? 0 : found->second;
     };
     if (vm.state == model::VmState::kReady && told("vm.ready") != 1 && !keys_.empty() &&
-        !meddled_.contains(vm.id) && !events->empty() && events->front().at <= vm.created) {
+        !meddled_.contains(vm.id) && !was_restored_ && !events->empty() &&
+        events->front().at <= vm.created) {
       Break("an_event_is_told_once",
             fmt::format("{} became ready {} times", NameOf(vm), told("vm.ready")));
     }

@@ -74,6 +74,7 @@ struct Stage {
   std::unique_ptr<ledger::SqliteLedger> ledger;
   std::unique_ptr<ports::Ledger> store;  // The same, as replicas meet it.
   Instant ledger_down_until{};
+  bool is_closed = false;  // Nobody starts a replica now.
   std::vector<Machine> machines;
   Oracle oracle;
   std::optional<Mutant> mutant;

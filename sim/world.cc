@@ -4,6 +4,7 @@
 #include "sim/client.h"
 #include "sim/operator.h"
 #include "sim/replica.h"
+#include "sim/restorer.h"
 #include "sim/stage.h"
 
 namespace vmonce::sim {
@@ -60,6 +61,17 @@ World::World(const WorldOptions& options, Workshop& workshop)
   }
   for (const FaultKind kind : options.without) stage_.faults.Remove(kind);
   stage_.mutant = options.mutant;
+  // What a restored ledger forgets, and what people did beside us, cannot be told apart.
+  if (stage_.faults.Has(FaultKind::kOlderLedger)) {
+    for (const FaultKind kind :
+         {FaultKind::kMigrated, FaultKind::kRemovedByHand, FaultKind::kTwoUris,
+          FaultKind::kHostDead, FaultKind::kStranger, FaultKind::kQuotaEdge,
+          FaultKind::kCapacityEdge, FaultKind::kLongSleep,
+          // A rebuild can only believe what a host says of itself.
+          FaultKind::kListLag, FaultKind::kListOmits}) {
+      stage_.faults.Remove(kind);
+    }
+  }
   const std::int64_t asked = std::int64_t{shape.clients} * shape.requests;
   if (stage_.Happens(FaultKind::kQuotaEdge)) {
     shape.quota_vms = stage_.work_chance.Between(1, asked);
@@ -149,6 +161,7 @@ void World::PlantStrangers() {
 void World::Restart(Replica& replica, Milliseconds after) {
   stage_.scheduler.Spawn(kWorld, "restart", [this, &replica, after] {
     Sleep(after);
+    while (stage_.is_closed) Sleep(Milliseconds(1'000));
     replica.Boot();
   });
 }
@@ -160,7 +173,10 @@ void World::Play() {
     stage_.scheduler.Spawn(kWorld, "client", [&client = *client] { client.Run(); });
   }
   stage_.scheduler.Spawn(kWorld, "operator", [&person] { person.Run(); });
+  Restorer restorer(stage_, replicas_);
+  stage_.scheduler.Spawn(kWorld, "restorer", [&restorer] { restorer.Run(); });
   WaitForClients();
+  while (!restorer.IsDone()) Sleep(Milliseconds(1'000));
   Sleep(Milliseconds(stage_.work_chance.Between(0, 60'000)));
   stage_.Tell("the world", "no more faults");
   stage_.faults.Stop();

@@ -1,0 +1,109 @@
+#include "sim/restorer.h"
+
+#include "base/check.h"
+#include "hypervisor/host_threads.h"
+#include "hypervisor/simulated_driver.h"
+#include "sim/doors.h"
+#include "sim/stage.h"
+#include "workflows/rebuild.h"
+
+namespace vmonce::sim {
+namespace {
+
+constexpr Milliseconds kCallBound{20'000};
+constexpr Milliseconds kLookBound{8'000};
+// Hosts that do not answer are asked again; far more often than any stays away.
+constexpr int kTries = 60;
+
+// The hosts as the offline command reaches them.
+std::unique_ptr<workflows::Fleet> NewFleet(Stage& stage) {
+  auto fleet =
+      std::make_unique<workflows::Fleet>(*stage.ledger, stage.world_threads, *stage.null_logger);
+  for (std::size_t i = 0; i < stage.machines.size(); ++i) {
+    const Machine& machine = stage.machines[i];
+    auto raw = std::make_shared<hypervisor::SimulatedDriver>(
+        machine.host, NewHostFaults(stage, i),
+        hypervisor::SimulatedDriverOptions{Milliseconds(0), stage.shape.settle}, stage.clock,
+        stage.world_threads);
+    hypervisor::HostThreadsOptions options{machine.id.value, 3,          kCallBound,
+                                           kLookBound,       kLookBound, {}};
+    fleet->Add({machine.id, "simulated:" + machine.id.value, {}},
+               NewHostDoor(stage, "rebuild", machine.id.value,
+                           std::make_unique<hypervisor::HostThreads>(
+                               std::move(raw), std::move(options), stage.clock, stage.world_threads,
+                               *stage.null_logger)));
+  }
+  return fleet;
+}
+
+}  // namespace
+
+void Restorer::Run() {
+  if (!stage_.Happens(FaultKind::kOlderLedger)) {
+    is_done_ = true;
+    return;
+  }
+  Sleep(Milliseconds(stage_.work_chance.Between(0, 20'000)));
+  auto copy = stage_.ledger->Content();
+  CHECK(copy.has_value());
+  stage_.Tell("operator", "copies the ledger");
+  Sleep(Milliseconds(stage_.work_chance.Between(1'000, 40'000)));
+
+  Close();
+  Replace(std::move(*copy));
+  stage_.Tell("operator", "restores the copy");
+  stage_.oracle.LedgerIsOlder();
+  Reopen();
+  Sleep(Milliseconds(stage_.work_chance.Between(10'000, 90'000)));
+
+  Close();
+  if (!Rebuild()) {
+    stage_.story.Break("a_ledger_is_rebuilt", "it is not whole although every host answers");
+  }
+  stage_.oracle.LedgerIsWhole();
+  Reopen();
+  is_done_ = true;
+}
+
+void Restorer::Sleep(Milliseconds duration) {
+  const Instant end = stage_.scheduler.now() + duration;
+  while (stage_.scheduler.now() < end) stage_.scheduler.Park(end);
+}
+
+void Restorer::Close() {
+  stage_.is_closed = true;
+  for (const auto& replica : replicas_) replica->Crash();
+  Sleep(kCallBound + stage_.shape.settle);
+}
+
+void Restorer::Reopen() {
+  stage_.is_closed = false;
+  for (const auto& replica : replicas_) replica->Boot();
+}
+
+void Restorer::Replace(std::string content) {
+  ledger::SqliteLedgerOptions options;
+  options.has_checkpoint_thread = false;
+  options.content = std::move(content);
+  stage_.store.reset();
+  auto opened = ledger::SqliteLedger::Open(options, stage_.clock, stage_.replica_chance,
+                                           stage_.no_threads, *stage_.null_logger);
+  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
+  stage_.ledger = std::move(*opened);
+  stage_.store = MutatedStore(stage_);
+}
+
+bool Restorer::Rebuild() {
+  for (int i = 0; i < kTries; ++i) {
+    const auto fleet = NewFleet(stage_);
+    workflows::Rebuild rebuild({*stage_.ledger, *stage_.ledger, *stage_.ledger, *fleet,
+                                stage_.clock, stage_.replica_chance});
+    const auto report = rebuild.Run({});
+    stage_.Tell("operator", "rebuilds the ledger: {}", report ? "done" : report.error().detail);
+    if (report && report->IsWhole()) return true;
+    Sleep(Milliseconds(5'000));
+  }
+  return false;
+}
+
+}  // namespace vmonce::sim
