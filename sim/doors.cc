@@ -306,6 +306,7 @@ class HostFaults final : public hypervisor::FaultPlan {
                          const std::optional<model::VmId>& vm) override {
     using hypervisor::SimulatedCall;
     hypervisor::Fault fault;
+    if (stage_.are_hosts_well) return fault;
     if (IsDown()) {
       fault.hang = Milliseconds(500);
       fault.instead = Error{ErrorCode::kUnavailable, "no connection to the host (made up)"};

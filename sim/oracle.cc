@@ -122,7 +122,7 @@ void Oracle::Observed(const ports::Observation& observation) {
 }
 
 void Oracle::DeleteAnswered(const model::VmId& vm, const service::Outcome& outcome) {
-  if (outcome || outcome.error().code != "vm_not_found") return;
+  if (outcome || outcome.error().code != "vm_not_found" || was_restored_) return;
   const bool may_be_gone = std::ranges::any_of(keys_, [&](const auto& entry) {
     const KeyStory& key = entry.second;
     return key.may_be_gone && std::ranges::find(key.vms, vm) != key.vms.end();

@@ -53,6 +53,8 @@ void Restorer::Run() {
   Replace(std::move(*copy));
   stage_.Tell("operator", "restores the copy");
   stage_.oracle.LedgerIsOlder();
+  // A host that does not answer is compared when it does, and until then what it has is not known.
+  stage_.are_hosts_well = true;
   Reopen();
   Sleep(Milliseconds(stage_.work_chance.Between(10'000, 90'000)));
 
@@ -60,6 +62,7 @@ void Restorer::Run() {
   if (!Rebuild()) {
     stage_.story.Break("a_ledger_is_rebuilt", "it is not whole although every host answers");
   }
+  stage_.are_hosts_well = false;
   stage_.oracle.LedgerIsWhole();
   Reopen();
   is_done_ = true;

@@ -74,7 +74,8 @@ struct Stage {
   std::unique_ptr<ledger::SqliteLedger> ledger;
   std::unique_ptr<ports::Ledger> store;  // The same, as replicas meet it.
   Instant ledger_down_until{};
-  bool is_closed = false;  // Nobody starts a replica now.
+  bool are_hosts_well = false;  // Nothing goes wrong on hosts now.
+  bool is_closed = false;       // Nobody starts a replica now.
   std::vector<Machine> machines;
   Oracle oracle;
   std::optional<Mutant> mutant;

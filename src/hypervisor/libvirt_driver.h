@@ -2,6 +2,7 @@
 // HostThreads bounds them.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -80,6 +81,8 @@ class LibvirtDriver final : public ports::Hypervisor {
   Threads& threads_;
   Logger& logger_;
   ImageUploads uploads_;
+  // Once none was found, until this process sends one: no sweep has to ask again.
+  std::atomic<bool> has_no_images_ = false;
   const std::unique_ptr<Monitor> monitor_;                         // Held while connecting.
   std::shared_ptr<EventLoop> events_ GUARDED_BY(*monitor_);        // Shared with other hosts.
   std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.

@@ -79,6 +79,7 @@ Result<ports::ImageTransfer> LibvirtDriver::BringImage(const ports::ImageOrder& 
                                                        const ports::EffectGuard& guard) {
   auto owned = FindOwned(order.vm, guard);
   if (!owned) return std::unexpected(owned.error());
+  has_no_images_ = false;
   const auto offset = uploads_.Take(order.digest, owned->session);
   if (!offset) {
     return ports::ImageTransfer{
@@ -93,9 +94,12 @@ Result<ports::ImageTransfer> LibvirtDriver::BringImage(const ports::ImageOrder& 
 }
 
 Result<std::vector<Digest>> LibvirtDriver::ListImages() {
+  if (has_no_images_) return std::vector<Digest>();
   auto session = Ready();
   if (!session) return std::unexpected(session.error());
-  return (*session)->disks().Images();
+  auto images = (*session)->disks().Images();
+  has_no_images_ = images && images->empty();
+  return images;
 }
 
 Status LibvirtDriver::RemoveImage(const Digest& digest) {

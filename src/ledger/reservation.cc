@@ -125,7 +125,7 @@ void LeaveHost(Tx& tx, model::Vm& vm) {
   // What was there may be seen again when the host comes back.
   tx.db.Run(
       "INSERT OR IGNORE INTO former_hosts (vm, host, at_ms) "
-      "SELECT ?1, id, ?3 FROM hosts WHERE id = ?2 AND state = 'dead'",
+      "SELECT ?1, id, ?3 FROM hosts WHERE id = ?2 AND (state = 'dead' OR is_returning = 1)",
       vm.id, *vm.host, tx.now);
   ReleasePorts(tx, vm);
   vm.host.reset();

@@ -76,7 +76,11 @@ Status Fleet::Connect(const model::HostId& id) {
     SetStatus(id, {id, false, std::nullopt, facts.error().detail});
     return Context("host " + id.value, facts.error());
   }
-  if (const Status current = CompareSequence(id, *member.hypervisor); !current) {
+  bool is_ledger_silent = false;
+  const Status current = CompareSequence(id, *member.hypervisor, is_ledger_silent);
+  // The host has answered and is not known to be as the ledger has it: as good as not tried.
+  if (is_ledger_silent) return std::unexpected(current.error());
+  if (!current) {
     SetStatus(id, {id, false, std::nullopt, current.error().detail});
     return Context("host " + id.value, current.error());
   }
@@ -166,7 +170,8 @@ Status Fleet::SetState(const model::HostId& id, model::HostState state) {
   return set;
 }
 
-Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor) {
+Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor,
+                              bool& is_ledger_silent) {
   {
     MonitorLock lock(*monitor_);
     if (members_.at(id).has_compared) return {};
@@ -174,22 +179,41 @@ Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hyperv
   const Result<std::vector<ports::DomainSighting>> seen = hypervisor.List();
   if (!seen) return std::unexpected(seen.error());
   std::int64_t newest = 0;
+  std::vector<model::VmId> ours;
   for (const ports::DomainSighting& domain : *seen) {
-    const bool is_ours = domain.label && domain.label->ledger == ledger_.Id();
-    if (is_ours) newest = std::max(newest, model::NewestSequence(*domain.label));
+    if (!domain.label || domain.label->ledger != ledger_.Id()) continue;
+    ours.push_back(domain.id);
+    newest = std::max(newest, model::NewestSequence(*domain.label));
   }
   const Result<ports::LedgerTotals> totals = ledger_.Totals();
-  if (!totals) return std::unexpected(totals.error());
-  const bool is_behind = newest > totals->last_sequence;
+  const Result<std::vector<model::Vm>> rows = ledger_.VmsOnHost(id, ours);
+  is_ledger_silent = !totals || !rows;
+  if (is_ledger_silent) return std::unexpected(totals ? rows.error() : totals.error());
+  // A host is written down before the first effect there: what waits for its placing and is there
+  // was placed by a ledger that knew more.
+  const auto is_unplaced = [&ours](const model::Vm& vm) {
+    const bool is_waiting =
+        vm.state == model::VmState::kPending || vm.state == model::VmState::kCreating;
+    return is_waiting && !vm.host && std::ranges::find(ours, vm.id) != ours.end();
+  };
+  const bool is_behind = newest > totals->last_sequence || std::ranges::any_of(*rows, is_unplaced);
   MonitorLock lock(*monitor_);
   is_behind_ = is_behind_ || is_behind;
   members_.at(id).has_compared = !is_behind;
   if (!is_behind) return {};
-  return Fail(ErrorCode::kConflict,
-              fmt::format("a machine there carries accept number {}, and the ledger ends at {}: an "
-                          "older copy of the ledger was restored. Nothing is accepted or removed "
-                          "until the newest copy is back, or `vmonce rebuild` has read them in",
-                          newest, totals->last_sequence));
+  return Fail(
+      ErrorCode::kConflict,
+      fmt::format("machines there (accept number {} at most) are ahead of the ledger, which "
+                  "ends at {}: an older copy of it was restored. Nothing is accepted or "
+                  "removed until the newest copy is back, or `vmonce rebuild` has read "
+                  "them in",
+                  newest, totals->last_sequence));
+}
+
+bool Fleet::MayAct(const model::HostId& id) const {
+  MonitorLock lock(*monitor_);
+  const auto found = members_.find(id);
+  return !is_behind_ && found != members_.end() && found->second.has_compared;
 }
 
 LedgerAge Fleet::Age() const {

@@ -106,6 +106,10 @@ class Fleet {
   // An operator's declaration. kNotFound: neither the ledger nor the configuration knows the host.
   Status SetState(const model::HostId& id, model::HostState state);
 
+  // The labels there were compared with the ledger in this process, and no label anywhere is ahead:
+  // before that nothing may be done on it (protocol section 11).
+  bool MayAct(const model::HostId& id) const;
+
   // Told when every host has been tried once since the start, or one has shown a label that is
   // ahead. Before the first effect on a host its labels have been compared.
   LedgerAge Age() const;
@@ -138,7 +142,8 @@ class Fleet {
 
   // The accept sequence in the labels against the ledger's (protocol section 11). kConflict: the
   // ledger is behind.
-  Status CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor);
+  Status CompareSequence(const model::HostId& id, ports::Hypervisor& hypervisor,
+                         bool& is_ledger_silent);
   static ports::MarkerPolicy PolicyFor(const std::optional<model::Host>& row);
   Status Register(const HostPlan& plan, const ports::HostFacts& facts, bool is_registered);
   void SetStatus(const model::HostId& id, HostStatus status);

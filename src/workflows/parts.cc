@@ -29,6 +29,11 @@ Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& v
   if (*is_dead) {
     return Fail(ErrorCode::kUnavailable, "host " + vm.host->value + " is declared dead");
   }
+  if (!parts.fleet.MayAct(*vm.host)) {
+    return Fail(ErrorCode::kUnavailable,
+                "host " + vm.host->value +
+                    " was not found yet to be as the ledger has it: nothing is done there before");
+  }
   return hypervisor;
 }
 
@@ -38,8 +43,15 @@ Result<bool> IsOnDeadHost(const WorkflowParts& parts, const model::Vm& vm) {
 }
 
 std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm) {
-  if (!vm.host || parts.fleet.HasBeenTried(*vm.host)) return std::nullopt;
-  return engine::StepResult::Again(parts.settings.observe_every);
+  if (!vm.host) return std::nullopt;
+  if (!parts.fleet.HasBeenTried(*vm.host)) {
+    return engine::StepResult::Again(parts.settings.observe_every);
+  }
+  // What an older copy of the ledger wants done may be done, or undone, long since.
+  if (parts.fleet.Age() == LedgerAge::kBehind) {
+    return engine::StepResult::Again(parts.settings.ask_again, {}, "the ledger is an older copy");
+  }
+  return std::nullopt;
 }
 
 model::Fence FenceOf(const engine::StepContext& context) {

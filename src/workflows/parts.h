@@ -43,15 +43,16 @@ model::VmId SubjectOf(const engine::StepContext& context);
 // The VM's row now. A row that is not there is kInternal: rows outlive their operations.
 Result<model::Vm> LoadVm(const WorkflowParts& parts, const engine::StepContext& context);
 
-// The door to the VM's host. kUnavailable when the configuration no longer has that host, or an
-// operator declared it dead.
+// The door to the VM's host. kUnavailable when the configuration no longer has that host, an
+// operator declared it dead, or its labels were not yet compared with the ledger.
 Result<ports::Hypervisor*> HostOf(const WorkflowParts& parts, const model::Vm& vm);
 
 // True when an operator declared the VM's host dead: nothing is done there, and what reappears
 // there is an orphan.
 Result<bool> IsOnDeadHost(const WorkflowParts& parts, const model::Vm& vm);
 
-// After a start, a host is waited for until it was tried once: that is no failure of a step.
+// After a start, a host is waited for until it was tried once, and for as long as the ledger is an
+// older copy: that is no failure of a step.
 // Absent: go on.
 std::optional<engine::StepResult> AwaitHost(const WorkflowParts& parts, const model::Vm& vm);
 

@@ -98,10 +98,9 @@ Suspects FindSuspects(const WorkflowParts& parts, const Vm& vm) {
 std::optional<StepResult> ChooseHost(const WorkflowParts& parts, const Vm& vm,
                                      std::optional<HostId>& host) {
   // The machine may be where nobody has looked yet.
-  if (const LedgerAge age = parts.fleet.Age();
-      age == LedgerAge::kBehind || age == LedgerAge::kPartly) {
-    return StepResult::Again(model::limits::kUnreadWait);
-  }
+  const LedgerAge age = parts.fleet.Age();
+  if (age == LedgerAge::kUntold) return StepResult::Again(parts.settings.observe_every);
+  if (age != LedgerAge::kCurrent) return StepResult::Again(model::limits::kUnreadWait);
   Result<std::vector<model::Candidate>> candidates = parts.fleet.Candidates();
   if (!candidates) return StepResult::Unavailable("ledger_unavailable", candidates.error().detail);
   std::erase_if(*candidates,
@@ -112,9 +111,6 @@ std::optional<StepResult> ChooseHost(const WorkflowParts& parts, const Vm& vm,
   }
   host = model::PickHost(*candidates, Demand(vm.spec));
   if (host) return std::nullopt;
-  if (parts.fleet.Age() == LedgerAge::kUntold) {
-    return StepResult::Again(parts.settings.observe_every);
-  }
   if (!is_offered) {
     return StepResult::Unavailable(
         "network_not_offered",

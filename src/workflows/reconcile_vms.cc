@@ -37,6 +37,10 @@ ReconcileReport ReconcileVms::Sweep(const model::HostId& host) {
   report.domains = view.domains;
   report.ours = static_cast<int>(view.ours.size());
   CompareRows(view, report);
+  // What an older copy of the ledger wants is not what is wanted; and a start that is accepted here
+  // would raise the numbers by which other hosts tell that it is one.
+  const LedgerAge age = parts_.fleet.Age();
+  if (age == LedgerAge::kUntold || age == LedgerAge::kBehind) return report;
   Restart(view, report);
   if (const Status welcomed = WelcomeBack(view, report); !welcomed) {
     report.problem = welcomed.error().detail;

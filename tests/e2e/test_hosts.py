@@ -1,4 +1,5 @@
 """One node with several hosts: two made up, and a real libvirt daemon that is frozen, killed and started again."""
+import os
 import pathlib
 import subprocess
 import time
@@ -6,6 +7,7 @@ import time
 from libvirtd import Libvirtd
 from node import BIN, GUEST, E2eTest, Node, needs_guest, spec, wait_for
 from test_images import boot_disk
+
 
 @needs_guest
 class Hosts(E2eTest):
