@@ -1,4 +1,4 @@
-"""libvirtd frozen and killed in the middle of a create, and QEMU killed under a machine: two daemons of the tests' own beside
+"""libvirtd killed in the middle of a create, and QEMU killed under a machine: two daemons of the tests' own beside
 the embedded hypervisor, and real guests."""
 import os
 import signal
@@ -11,7 +11,6 @@ from node import STEPS, E2eTest, Node, needs_guest, spec, wait_for
 
 LAST_STEP = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence DESC LIMIT 1"
 CALL_BEFORE = {"define": "create_seed", "start": "define"}
-CALL_DEADLINE = 60  # Of an effect, in the service.
 
 
 @needs_guest
@@ -62,9 +61,6 @@ class Daemons(E2eTest):
             node.succeeded(first.operation["id"], 90)
             self.expect(node.delete(first.vm["id"]), 200)
         raise AssertionError(f"ten creates were all too fast to be met before {step}")
-
-    def events(self, first):
-        return [event for event, _ in self.served.timeline(first.operation["id"])]
 
     def test_a_daemon_killed_right_before_a_start_and_started_again(self):
         # Report 20: one process, ever.
