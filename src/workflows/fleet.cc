@@ -179,24 +179,14 @@ Status Fleet::CompareSequence(const model::HostId& id, ports::Hypervisor& hyperv
   const Result<std::vector<ports::DomainSighting>> seen = hypervisor.List();
   if (!seen) return std::unexpected(seen.error());
   std::int64_t newest = 0;
-  std::vector<model::VmId> ours;
   for (const ports::DomainSighting& domain : *seen) {
-    if (!domain.label || domain.label->ledger != ledger_.Id()) continue;
-    ours.push_back(domain.id);
-    newest = std::max(newest, model::NewestSequence(*domain.label));
+    const bool is_ours = domain.label && domain.label->ledger == ledger_.Id();
+    if (is_ours) newest = std::max(newest, model::NewestSequence(*domain.label));
   }
   const Result<ports::LedgerTotals> totals = ledger_.Totals();
-  const Result<std::vector<model::Vm>> rows = ledger_.VmsOnHost(id, ours);
-  is_ledger_silent = !totals || !rows;
-  if (is_ledger_silent) return std::unexpected(totals ? rows.error() : totals.error());
-  // A host is written down before the first effect there: what waits for its placing and is there
-  // was placed by a ledger that knew more.
-  const auto is_unplaced = [&ours](const model::Vm& vm) {
-    const bool is_waiting =
-        vm.state == model::VmState::kPending || vm.state == model::VmState::kCreating;
-    return is_waiting && !vm.host && std::ranges::find(ours, vm.id) != ours.end();
-  };
-  const bool is_behind = newest > totals->last_sequence || std::ranges::any_of(*rows, is_unplaced);
+  is_ledger_silent = !totals;
+  if (!totals) return std::unexpected(totals.error());
+  const bool is_behind = newest > totals->last_sequence;
   MonitorLock lock(*monitor_);
   is_behind_ = is_behind_ || is_behind;
   members_.at(id).has_compared = !is_behind;
