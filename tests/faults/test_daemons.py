@@ -26,7 +26,7 @@ class Daemons(E2eTest):
             daemon = Libvirtd().start()
             self.addCleanup(daemon.close)
             self.daemons[name] = daemon
-            node.more_hosts.append({"id": name, "uri": daemon.uri, "accel": "tcg", "pool_path": daemon.dir + "/pool",
+            node.more_hosts.append({"id": name, "uri": daemon.local_uri, "accel": "tcg", "pool_path": daemon.dir + "/pool",
                                     "cpus": 8, "memory_mib": 2048, "disk_gib": 10})
         self.served = node.start()
         self.wait_for_hosts()
