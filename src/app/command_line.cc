@@ -96,6 +96,7 @@ void AddClientCommands(CLI::App& app, ClientCommand& chosen) {
   AddReconcile(app, chosen);
   AddWait(app, chosen);
   AddToken(app, chosen);
+  AddKey(app, chosen);
   AddQuota(app, chosen);
   AddConfig(app, chosen);
   AddRebuild(app, chosen);

@@ -301,6 +301,19 @@ TEST_F(CommandLine, DeclaresHostsAndAsksBeforeOneIsGivenUp) {
   EXPECT_EQ(Run({"host"}), 2);
 }
 
+TEST_F(CommandLine, ReleasesAKeyAndSaysWhenNothingHasIt) {
+  ExpectJson("POST /v1/keys/release", 200, R"({"was_known":true,"vms":["v-1"]})");
+  EXPECT_EQ(Run({"key", "release", "k 1"}), 0) << terminal_.err;
+  EXPECT_TRUE(Said("the key is released")) << terminal_.err;
+  ExpectJson("POST /v1/keys/release", 200, R"({"was_known":false,"vms":[]})");
+  EXPECT_EQ(Run({"key", "release", "k"}), 0);
+  EXPECT_TRUE(Said("nothing has this key")) << terminal_.err;
+  ExpectJson("POST /v1/keys/release", 409,
+             R"({"code":"key_in_use","detail":"a VM is not deleted","retryable":false})");
+  EXPECT_NE(Run({"key", "release", "k"}), 0);
+  EXPECT_EQ(Run({"key"}), 2);
+}
+
 TEST_F(CommandLine, UsesTheServerOfTheEnvironment) {
   environment_["VMONCE_URL"] = "http://127.0.0.1:8080/";
   ExpectJson("GET /v1/hosts", 200, R"({"items":[{"id":"local","state":"up"}]})");

@@ -22,6 +22,7 @@ void AddConsole(CLI::App& app, ClientCommand& chosen);
 void AddOperations(CLI::App& app, ClientCommand& chosen);
 void AddExplain(CLI::App& app, ClientCommand& chosen);
 void AddImages(CLI::App& app, ClientCommand& chosen);
+void AddKey(CLI::App& app, ClientCommand& chosen);
 void AddHosts(CLI::App& app, ClientCommand& chosen);
 void AddReconcile(CLI::App& app, ClientCommand& chosen);
 void AddWait(CLI::App& app, ClientCommand& chosen);

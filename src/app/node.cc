@@ -27,6 +27,7 @@
 #include "service/capacity.h"
 #include "service/host_admin.h"
 #include "service/intake.h"
+#include "service/key_admin.h"
 #include "service/queries.h"
 #include "service/reconciler.h"
 #include "service/tokens.h"
@@ -149,6 +150,7 @@ struct Node::Parts {
   std::unique_ptr<service::VmService> vms;
   std::unique_ptr<service::Reconciler> reconciler;
   std::unique_ptr<service::HostAdmin> host_admin;
+  std::unique_ptr<service::KeyAdmin> key_admin;
   std::unique_ptr<Scrape> scrape;
   std::unique_ptr<engine::Periodic> sweeper;
   std::unique_ptr<engine::Periodic> duplicates;
@@ -225,6 +227,7 @@ void Node::Parts::Wire() {
                                    limits::kSweepRemovalsPercent},
       config.limits.reconcile_every);
   host_admin = std::make_unique<service::HostAdmin>(fleet, queries, *reconciler);
+  key_admin = std::make_unique<service::KeyAdmin>(*ledger, doors.logger);
   scrape =
       std::make_unique<Scrape>(meters->service, *ledger, fleet, *vms, *reconciler, doors.threads);
   WirePeriodic();
@@ -332,8 +335,8 @@ http::Router Node::Parts::Routes() {
   http::Router router;
   rest::RegisterRest(
       router,
-      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, authenticator, tokens,
-                      sealer, doors.clock, doors.threads, doors.logger,
+      rest::RestParts{*vms, queries, image_store, *reconciler, *host_admin, *key_admin,
+                      authenticator, tokens, sealer, doors.clock, doors.threads, doors.logger,
                       service::Rate{config.auth.rate, config.auth.burst},
                       rest::Capabilities{VMONCE_VERSION, config.retention, QuotasOf(config),
                                          config.limits.max_backlog, limits::kPreferWait},

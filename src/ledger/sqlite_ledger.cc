@@ -15,6 +15,7 @@
 #include "ledger/hosts.h"
 #include "ledger/image_files.h"
 #include "ledger/images.h"
+#include "ledger/key_release.h"
 #include "ledger/lock_file.h"
 #include "ledger/migrate.h"
 #include "ledger/reads.h"
@@ -493,6 +494,16 @@ Result<ports::TokenMade> SqliteLedger::CreateToken(const model::Token& token) {
 Result<std::optional<model::Token>> SqliteLedger::RevokeToken(const model::TokenId& id) {
   return parts_->Write<std::optional<model::Token>>(
       [&](Tx& tx) { return ledger::RevokeToken(tx, id); });
+}
+
+// --- Keys
+
+Result<ports::ReleasedKey> SqliteLedger::ReleaseKey(const model::ProjectId& project,
+                                                    const Digest& key_hash, const std::string& by) {
+  auto released = parts_->Write<Result<ports::ReleasedKey>>(
+      [&](Tx& tx) { return ledger::ReleaseKey(tx, project, key_hash, by); });
+  if (!released) return std::unexpected(std::move(released.error()));
+  return *std::move(released);
 }
 
 // --- Rebuilding

@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "ports/image_registry.h"
 #include "ports/ledger.h"
+#include "ports/ledger_keys.h"
 #include "ports/ledger_rebuild.h"
 #include "ports/ledger_watch.h"
 #include "ports/token_store.h"
@@ -58,7 +59,8 @@ class SqliteLedger final : public ports::Ledger,
                            public ports::ImageRegistry,
                            public ports::ImageFileRecords,
                            public ports::TokenStore,
-                           public ports::LedgerRebuild {
+                           public ports::LedgerRebuild,
+                           public ports::KeyReleases {
  public:
   // Makes the file when there is none, and brings an older one up to date after copying it to
   // "<path>.before-NNNN". kConflict, with a text for people: another process serves the file, it is
@@ -146,6 +148,9 @@ class SqliteLedger final : public ports::Ledger,
   Result<std::vector<model::Token>> Tokens() override;
   Result<ports::TokenMade> CreateToken(const model::Token& token) override;
   Result<std::optional<model::Token>> RevokeToken(const model::TokenId& id) override;
+
+  Result<ports::ReleasedKey> ReleaseKey(const model::ProjectId& project, const Digest& key_hash,
+                                        const std::string& by) override;
 
   Result<std::vector<model::Operation>> Unfinished() override;
   Result<std::vector<std::string>> Rewrite(const ports::RebuiltOperation& rebuilt) override;

@@ -41,6 +41,7 @@ constexpr ProblemKind kKinds[] = {
     {"conflict", 409, "Something that is not ours stands in the way", kNoRetry, kNotThisKey},
     {"host_port_taken", 409, "The port is in use on the host", kNoRetry, kSameKey},
     {"name_taken", 409, "Another VM has this name", kNoRetry, kSameKey},
+    {"key_in_use", 409, "What was made with the key is still there", kNoRetry, kSameKey},
     {"image_changed", 409, "The image's file has changed", kNoRetry, kSameKey},
     {"image_exists", 409, "Another image has this name", kNoRetry, kSameKey},
     {"image_in_use", 409, "Machines stand on this image", kNoRetry, kSameKey},

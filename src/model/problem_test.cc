@@ -118,6 +118,7 @@ TEST(Problem, StatusesAreThoseOfTheContract) {
       {"forbidden", 403},
       {"quota_exceeded", 403},
       {"image_not_found", 404},
+      {"key_in_use", 409},
       {"name_taken", 409},
       {"idempotency_key_expired", 410},
       {"first_sent_too_far", 412},

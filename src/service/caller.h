@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "model/token.h"
 
@@ -14,5 +15,10 @@ struct Caller {
   // Absent where no token is required: who reaches the loopback address is the operator.
   std::optional<model::TokenId> token;
 };
+
+// For logs and timelines: the token's id.
+inline std::string NameOf(const Caller& caller) {
+  return caller.token ? ToString(*caller.token) : std::string("none");
+}
 
 }  // namespace vmonce::service

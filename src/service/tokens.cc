@@ -25,10 +25,6 @@ bool IsWhatIsWanted(const model::Token& token, const NewToken& wanted) {
          token.name == wanted.name && token.expires == wanted.expires;
 }
 
-std::string IdOf(const std::optional<model::TokenId>& id) {
-  return id ? ToString(*id) : std::string("none");
-}
-
 std::unexpected<model::Problem> Refuse(std::string code, std::string detail) {
   model::Problem problem;
   problem.code = std::move(code);
@@ -85,7 +81,7 @@ std::expected<CreatedToken, model::Problem> Tokens::Create(const NewToken& wante
   logger_.Info("token_created", {{"token", ToString(created.token.id)},
                                  {"project", created.token.project.value},
                                  {"role", ToString(created.token.role)},
-                                 {"by", IdOf(wanted.caller.token)}});
+                                 {"by", NameOf(wanted.caller)}});
   return created;
 }
 
@@ -105,7 +101,7 @@ std::expected<model::Token, model::Problem> Tokens::Revoke(const Caller& caller,
   if (!token->has_value()) {
     return Refuse("token_not_found", "There is no token " + ToString(id) + ".");
   }
-  logger_.Info("token_revoked", {{"token", ToString(id)}, {"by", IdOf(caller.token)}});
+  logger_.Info("token_revoked", {{"token", ToString(id)}, {"by", NameOf(caller)}});
   return std::move(**token);
 }
 

@@ -218,7 +218,11 @@ class Node:
         wait_for("the guests are gone", lambda: not self.qemu_pids(any_kind=True), 20)
         shutil.rmtree(self.dir, ignore_errors=True)
 
+    def log_size(self):
+        return os.path.getsize(self.log_path)
+
     def log_text(self, start=0):
+        """From the byte `start` on."""
         with open(self.log_path, "rb") as file:
             file.seek(start)
             return file.read().decode("utf-8", "surrogateescape")

@@ -164,7 +164,7 @@ class Faces(E2eTest):
 
     def test_what_is_no_http_ends_no_service(self):
         node = self.shared
-        begin = len(node.log_text())
+        begin = node.log_size()
         junk = [b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03",
                 b"POST /v1/vms HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345",
                 b"POST /v1/vms HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"

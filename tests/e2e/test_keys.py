@@ -133,7 +133,7 @@ class Keys(E2eTest):
     def test_keys_of_all_bytes(self):
         # Report 70: only 400 or 2xx, and every line of the log stays one line.
         node = self.shared
-        begin = len(node.log_text())
+        begin = node.log_size()
 
         def send(byte):
             with socket.create_connection(("127.0.0.1", node.port), 20) as connection:
@@ -332,6 +332,25 @@ class Keys(E2eTest):
         self.assertEqual(self.expect(node.create(self.key, spec(self.name), wait=30), 200).vm["id"], first.vm["id"])
         # What is known is answered, however late it comes.
         self.assertEqual(self.expect(sent(-86400), 200).vm["id"], first.vm["id"])
+
+    def test_an_operator_lets_a_key_be_used_anew(self):
+        # Report 49.
+        node = self.shared
+
+        def release():
+            return node.call("POST", "/v1/keys/release", {"key": self.key})
+
+        self.assertFalse(self.expect(release(), 200).json["was_known"])
+        first = self.expect(node.create(self.key, spec(self.name), wait=30), 201)
+        self.expect(release(), 409, "key_in_use")
+        self.expect(node.delete(first.vm["id"]), 200)
+        self.assertEqual(self.expect(node.create(self.key, spec(self.name)), 200).vm["state"], "deleted")
+        self.assertEqual(self.expect(release(), 200).json, {"was_known": True, "vms": [first.vm["id"]]})
+        self.assertFalse(self.expect(release(), 200).json["was_known"])
+        self.assertEqual(node.timeline(first.operation["id"])[-1], ("key_released", "none"))
+        again = self.expect(node.create(self.key, spec(self.name), wait=30), 201)
+        self.assertNotEqual(again.vm["id"], first.vm["id"])
+        self.assertFalse(again.replayed)
 
     def test_a_stale_change_is_refused(self):
         node = self.shared

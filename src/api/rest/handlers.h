@@ -55,6 +55,7 @@ void ActivateHost(const FacePointer& face, http::Request request, http::Responde
 void DeclareHostDead(const FacePointer& face, http::Request request, http::Responder respond);
 void Reconcile(const FacePointer& face, http::Request request, http::Responder respond);
 
+void ReleaseKey(const FacePointer& face, http::Request request, http::Responder respond);
 void ListTokens(const FacePointer& face, http::Request request, http::Responder respond);
 void CreateToken(const FacePointer& face, http::Request request, http::Responder respond);
 void RevokeToken(const FacePointer& face, http::Request request, http::Responder respond);

@@ -221,6 +221,24 @@ Parsed<service::NewToken> ParseNewToken(const http::Request& request, Time now) 
   return token;
 }
 
+Parsed<ParsedKey> ParseKeyRequest(const http::Request& request, std::string route) {
+  if (std::optional<model::Problem> problem = RefuseQuery(request)) {
+    return std::unexpected(std::move(*problem));
+  }
+  Parsed<service::Asked> asked = ParseAsked(request, std::move(route));
+  if (!asked) return std::unexpected(std::move(asked.error()));
+  JsonReader reader(MembersOf(asked->request.body), "");
+  reader.Require({"key"});
+  const std::string text = reader.String("key", {1, 4 * limits::kKeyBytes}).value_or("");
+  const std::string_view line = text;
+  const auto key = model::ParseKey(std::span(&line, 1));
+  if (!text.empty() && !key) reader.AddProblem("key", key.error().detail);
+  if (std::optional<model::Problem> problem = ProblemOf(reader.Finish())) {
+    return std::unexpected(std::move(*problem));
+  }
+  return ParsedKey{std::move(asked->caller), **key};
+}
+
 Parsed<model::VmId> ParseVmId(const http::Request& request) {
   const std::optional<Uuid> id = ParseUuid(request.PathParam("id"));
   if (!id) {

@@ -39,6 +39,13 @@ Parsed<service::Asked> ParseAsked(const http::Request& request, std::string rout
 Parsed<service::Asked> ParseBare(const http::Request& request, std::string route);
 
 // POST /v1/tokens.
+// The body's one member, `key`, which is written as in the header; `invalid_request` otherwise.
+struct ParsedKey {
+  service::Caller caller;
+  model::IdempotencyKey key;
+};
+Parsed<ParsedKey> ParseKeyRequest(const http::Request& request, std::string route);
+
 Parsed<service::NewToken> ParseNewToken(const http::Request& request, Time now);
 
 // The path parameter `id`.

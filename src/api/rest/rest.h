@@ -18,6 +18,7 @@
 #include "service/authenticator.h"
 #include "service/host_admin.h"
 #include "service/image_service.h"
+#include "service/key_admin.h"
 #include "service/queries.h"
 #include "service/quotas.h"
 #include "service/rate_limiter.h"
@@ -43,6 +44,7 @@ struct RestParts {
   service::ImageService& images;
   service::Reconciler& reconciler;
   service::HostAdmin& hosts;
+  service::KeyAdmin& keys;
   service::Authenticator& authenticator;
   service::Tokens& tokens;
   const Sealer& sealer;
