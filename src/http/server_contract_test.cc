@@ -93,7 +93,7 @@ TEST_F(ServerTest, SendsAWrittenResponseAsTheOneThatItWasWrittenOf) {
         EXPECT_EQ(again.headers.name(line), plain.headers.name(line));
         const bool is_of_the_request =
             plain.headers.name(line) == "X-Request-Id" || plain.headers.name(line) == "Date";
-        if (!is_of_the_request) EXPECT_EQ(again.headers.value(line), plain.headers.value(line));
+        EXPECT_TRUE(is_of_the_request || again.headers.value(line) == plain.headers.value(line));
       }
     }
   }
