@@ -111,9 +111,13 @@ struct PrometheusMetrics::Family {
   template <typename T>
   T& Get(std::string_view name, MetricLabels labels) {
     std::ranges::sort(labels);
+    // Checked when it was made.
+    if (const auto known = series.find(labels); known != series.end()) {
+      return static_cast<T&>(*known->second);
+    }
     CheckLabels(labels);
     CHECK_MSG(series.empty() || HaveSameNames(series.begin()->first, labels), name);
-    if (series.size() >= model::limits::kMetricSeries && !series.contains(labels)) {
+    if (series.size() >= model::limits::kMetricSeries) {
       for (auto& label : labels) label.second = "other";
     }
     auto [entry, is_new] = series.try_emplace(std::move(labels));

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/check.h"
@@ -39,13 +40,6 @@ bool IsPlainRequestId(std::string_view id) {
 asio::ip::address Unmapped(const asio::ip::address& address) {
   if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
   return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-}
-
-bool HasValidHeaders(const Response& response) {
-  for (std::size_t i = 0; i < response.headers.size(); ++i) {
-    if (!IsValidHeader(response.headers.name(i), response.headers.value(i))) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -181,7 +175,7 @@ Task<bool> Connection::ServeOne() {
   }
   if (aborted_) co_return false;
   const bool keeps_alive = parser_.wants_keep_alive() && !state_.stopping;
-  AppendResponse(std::move(*answer_), keeps_alive);
+  AppendAnswer(std::move(*answer_), keeps_alive);
   if (!keeps_alive) co_return false;
   if (gathered_answers_ < state_.options.pipelining_depth && large_body_.empty()) co_return true;
   bool is_flushed = FlushNow();
@@ -239,7 +233,7 @@ std::optional<Connection::Read> Connection::BeginBody() {
   if (plan_->answer) {
     // The client may send the body all the same, or not: the next request's beginning is unknown.
     StartRequest();
-    AppendResponse(std::move(*answer_), false);
+    AppendAnswer(std::move(*answer_), false);
     return Read::kRefused;
   }
   if (!parser_.wants_continue() || parser_.body_bytes() > 0) return std::nullopt;
@@ -314,7 +308,7 @@ void Connection::StartRequest() {
   plan_.reset();
   route_label_ = plan.route_label;
   if (plan.answer) {
-    answer_ = std::move(plan.answer);
+    answer_ = std::move(*plan.answer);
     return;
   }
   Responder responder(state_.loop, Exchange{id_, request_number_});
@@ -330,9 +324,9 @@ Task<void> Connection::WaitForAnswer() {
   }
 }
 
-void Connection::OnAnswer(std::uint64_t request, Response response) {
+void Connection::OnAnswer(std::uint64_t request, Answer answer) {
   if (request != request_number_ || answer_ || aborted_) return;
-  answer_ = std::move(response);
+  answer_ = std::move(answer);
   answer_signal_.cancel();
 }
 
@@ -345,30 +339,68 @@ void Connection::Refuse(Problem problem) {
   AppendResponse(ToResponse(problem), false);
 }
 
+void Connection::AppendAnswer(Answer answer, bool keeps_alive) {
+  if (const auto* written = std::get_if<WrittenPointer>(&answer)) {
+    AppendWritten(**written, keeps_alive);
+  } else {
+    AppendResponse(Made(std::move(answer)), keeps_alive);
+  }
+}
+
+Response Connection::Made(Answer answer) {
+  if (auto* response = std::get_if<Response>(&answer)) return std::move(*response);
+  try {
+    return std::get<ResponseMaker>(answer)();
+  } catch (const std::exception& error) {
+    // A bug, or memory ran out: as when a handler throws.
+    state_.context.logger.Error("http_handler_threw",
+                                {{"route", route_label_}, {"cause", error.what()}});
+    return ToResponse(InternalError());
+  }
+}
+
 void Connection::AppendResponse(Response response, bool keeps_alive) {
   if (!HasValidHeaders(response)) {
     state_.context.logger.Error("http_header_invalid", {{"route", route_label_}});
     response = ToResponse(InternalError());
   }
+  AppendHead(output_, response, FactsOf(keeps_alive));
+  AppendBody(response.status, std::move(response.body));
+  Account(response.status);
+}
+
+void Connection::AppendWritten(const WrittenResponse& response, bool keeps_alive) {
+  AppendHead(output_, response, FactsOf(keeps_alive));
+  AppendBody(response.status, response.body);
+  Account(response.status);
+}
+
+WireFacts Connection::FactsOf(bool keeps_alive) {
   WireFacts facts;
   facts.date = state_.date.At(state_.context.clock.Now());
   facts.request_id = request_id_;
   facts.is_http11 = parser_.is_http11();
   facts.keeps_alive = keeps_alive;
-  AppendHead(output_, response, facts);
+  return facts;
+}
+
+template <typename Body>
+void Connection::AppendBody(int status, Body&& body) {
+  if (is_head_ || HasNoBody(status)) return;
+  if (body.size() <= kCopiedBody) {
+    output_ += body;
+  } else {
+    large_body_ = std::forward<Body>(body);
+  }
+}
+
+void Connection::Account(int status) {
   ++gathered_answers_;
   state_.body_bytes -= held_body_bytes_;
   held_body_bytes_ = 0;
-  if (!is_head_ && !HasNoBody(response.status)) {
-    if (response.body.size() <= kCopiedBody) {
-      output_ += response.body;
-    } else {
-      large_body_ = std::move(response.body);
-    }
-  }
   if (!state_.observer) return;
   const std::chrono::nanoseconds duration = state_.context.clock.Monotonic() - started_;
-  state_.observer(Observation{route_label_, method_label_, response.status, duration});
+  state_.observer(Observation{route_label_, method_label_, status, duration});
 }
 
 void Connection::CountBody() {

@@ -82,7 +82,7 @@ class Connection final {
 
   bool is_surplus() const { return is_surplus_; }
   // An answer for another than the current request is dropped.
-  void OnAnswer(std::uint64_t request, Response response);
+  void OnAnswer(std::uint64_t request, Answer answer);
   void OnTick(Instant now);
   // Closes if no request has begun.
   void CloseIfIdle();
@@ -121,7 +121,16 @@ class Connection final {
   Task<void> WaitForAnswer();
 
   void Refuse(Problem problem);
+  void AppendAnswer(Answer answer, bool keeps_alive);
   void AppendResponse(Response response, bool keeps_alive);
+  void AppendWritten(const WrittenResponse& response, bool keeps_alive);
+  template <typename Body>
+  void AppendBody(int status, Body&& body);
+  // What every answer ends with.
+  void Account(int status);
+  // Precondition: it was not written before.
+  Response Made(Answer answer);
+  WireFacts FactsOf(bool keeps_alive);
   void CountBody();
   std::string NewRequestId();
 
@@ -174,7 +183,7 @@ class Connection final {
   std::size_t held_body_bytes_ = 0;
   // Decided when the header was whole and the body was not; else when all is there.
   std::optional<Dispatcher::Plan> plan_;
-  std::optional<Response> answer_;
+  std::optional<Answer> answer_;
   // Waits for the answer; never expires.
   Timer answer_signal_;
 

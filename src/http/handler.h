@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "http/message.h"
+#include "http/answer.h"
 
 namespace vmonce::http {
 
@@ -22,7 +22,7 @@ class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
   // Drops the answer silently when the client or the server is gone.
-  virtual void Deliver(Exchange exchange, Response response) = 0;
+  virtual void Deliver(Exchange exchange, Answer answer) = 0;
 };
 
 // The promise of one answer. Copies share it (so that it fits into std::function): exactly one of
@@ -34,7 +34,7 @@ class Responder {
 
   // Never blocks for longer than a short lock. If the client is gone nothing happens; work is not
   // cancelled by that.
-  void operator()(Response response) const;
+  void operator()(Answer answer) const;
 
  private:
   struct Promise {

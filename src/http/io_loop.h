@@ -43,13 +43,13 @@ class IoLoop final : public AnswerSink {
   explicit IoLoop(Threads& threads) : monitor_(threads.NewMonitor()) {}
 
   // Precondition: before the loop runs. Called on the io thread.
-  void OnAnswer(std::function<void(Exchange, Response)> on_answer) {
+  void OnAnswer(std::function<void(Exchange, Answer)> on_answer) {
     on_answer_ = std::move(on_answer);
   }
 
   // From any thread. On the io thread the answer is there when this returns; from elsewhere all
   // that come before the io thread looks share one wake-up.
-  void Deliver(Exchange exchange, Response response) override;
+  void Deliver(Exchange exchange, Answer answer) override;
 
   // From here on answers are dropped. Precondition: the loop does not run any more.
   void Close();
@@ -57,17 +57,17 @@ class IoLoop final : public AnswerSink {
   asio::io_context& context() { return context_; }
 
  private:
-  struct Answer {
+  struct Delivery {
     Exchange exchange;
-    Response response;
+    Answer answer;
   };
   void Drain();
 
   // One thread: no lock inside for what this thread posts to itself.
   asio::io_context context_{1};
-  std::function<void(Exchange, Response)> on_answer_;
+  std::function<void(Exchange, Answer)> on_answer_;
   const std::unique_ptr<Monitor> monitor_;
-  std::vector<Answer> answers_ GUARDED_BY(*monitor_);
+  std::vector<Delivery> answers_ GUARDED_BY(*monitor_);
   bool closed_ GUARDED_BY(*monitor_) = false;
 };
 

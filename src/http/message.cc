@@ -103,6 +103,11 @@ void HeaderList::Clear() {
   lines_.clear();
 }
 
+void HeaderList::Reserve(std::size_t bytes, std::size_t lines) {
+  block_.reserve(bytes);
+  lines_.reserve(lines);
+}
+
 std::string_view HeaderList::name(std::size_t i) const {
   const Line& line = lines_[i];
   return std::string_view(block_).substr(line.name_begin, line.value_begin - line.name_begin);
@@ -115,7 +120,7 @@ std::string_view HeaderList::value(std::size_t i) const {
 
 std::optional<std::string_view> HeaderList::Find(std::string_view name) const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (EqualsIgnoringCase(this->name(i), name)) return value(i);
+    if (IsNamed(lines_[i], name)) return value(i);
   }
   return std::nullopt;
 }
@@ -123,17 +128,20 @@ std::optional<std::string_view> HeaderList::Find(std::string_view name) const {
 std::vector<std::string_view> HeaderList::All(std::string_view name) const {
   std::vector<std::string_view> values;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (EqualsIgnoringCase(this->name(i), name)) values.push_back(value(i));
+    if (IsNamed(lines_[i], name)) values.push_back(value(i));
   }
   return values;
 }
 
 std::size_t HeaderList::Count(std::string_view name) const {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    count += EqualsIgnoringCase(this->name(i), name) ? 1 : 0;
-  }
-  return count;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lines_, [&](const Line& line) { return IsNamed(line, name); }));
+}
+
+// A dozen names are looked for in every request, and most lines have another length.
+bool HeaderList::IsNamed(const Line& line, std::string_view name) const {
+  return line.value_begin - line.name_begin == name.size() &&
+         EqualsIgnoringCase({block_.data() + line.name_begin, name.size()}, name);
 }
 
 const std::string& Request::PathParam(std::string_view name) const {

@@ -25,6 +25,8 @@ class HeaderList {
   // Removes every line of that name, then adds one.
   void Set(std::string_view name, std::string_view value);
   void Clear();
+  // Room for so much text and so many lines, so that adding them allocates no more.
+  void Reserve(std::size_t bytes, std::size_t lines);
 
   std::size_t size() const { return lines_.size(); }
   std::string_view name(std::size_t i) const;
@@ -41,6 +43,8 @@ class HeaderList {
     std::uint32_t value_begin;
     std::uint32_t value_end;
   };
+  bool IsNamed(const Line& line, std::string_view name) const;
+
   std::string block_;
   std::vector<Line> lines_;
 };

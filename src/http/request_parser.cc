@@ -79,7 +79,7 @@ class HeaderScanner {
  public:
   enum class Found { kMore, kEnd, kMalformed };
 
-  void Reset() { line_begin_ = scanned_ = 0; }
+  void Reset() { line_begin_ = scanned_ = lines_ = 0; }
 
   // `bytes` begins where it began at the last call.
   Found Scan(std::string_view bytes) {
@@ -92,12 +92,15 @@ class HeaderScanner {
       if (is_folded) return Found::kMalformed;
       const bool is_empty = feed - line_begin_ == 1;
       line_begin_ = scanned_ = feed + 1;
+      ++lines_;
       if (is_empty) return Found::kEnd;
     }
   }
   std::size_t end() const { return line_begin_; }
+  std::size_t lines() const { return lines_; }
 
  private:
+  std::size_t lines_ = 0;
   std::size_t line_begin_ = 0;
   std::size_t scanned_ = 0;
 };
@@ -164,6 +167,7 @@ class RequestParser::Impl final {
 
   void ParseHeader(std::string_view header) {
     BeastError error;
+    beast_->request.headers.Reserve(header.size(), scanner_.lines());
     beast_->put({header.data(), header.size()}, error);
     if (error == beast_http::error::body_limit) {
       return Refuse(BodyTooLarge(limits_.max_body_bytes));

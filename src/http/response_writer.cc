@@ -19,13 +19,14 @@ bool IsServersOwn(std::string_view name) {
                              [&](std::string_view own) { return EqualsIgnoringCase(own, name); });
 }
 
-}  // namespace
+void AppendStart(std::string& out, int status, const WireFacts& facts) {
+  CHECK(status >= 200 && status <= 599);
+  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nDate: {}\r\nX-Request-Id: {}\r\n",
+                 status, ReasonPhrase(status), facts.date, facts.request_id);
+}
 
-void AppendHead(std::string& out, const Response& response, const WireFacts& facts) {
-  CHECK(response.status >= 200 && response.status <= 599);
-  const auto to = std::back_inserter(out);
-  fmt::format_to(to, "HTTP/1.1 {} {}\r\nDate: {}\r\nX-Request-Id: {}\r\n", response.status,
-                 ReasonPhrase(response.status), facts.date, facts.request_id);
+// What stays the same whoever asks.
+void AppendLines(std::string& out, const Response& response) {
   bool has_cache_control = false;
   bool has_content_type_options = false;
   for (std::size_t i = 0; i < response.headers.size(); ++i) {
@@ -38,14 +39,47 @@ void AppendHead(std::string& out, const Response& response, const WireFacts& fac
   if (!has_cache_control) out.append("Cache-Control: no-store\r\n");
   if (!has_content_type_options) out.append("X-Content-Type-Options: nosniff\r\n");
   if (!HasNoBody(response.status)) {
-    fmt::format_to(to, "Content-Length: {}\r\n", response.body.size());
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body.size());
   }
+}
+
+void AppendEnd(std::string& out, const WireFacts& facts) {
   if (!facts.keeps_alive) {
     out.append("Connection: close\r\n");
   } else if (!facts.is_http11) {
     out.append("Connection: keep-alive\r\n");
   }
   out.append("\r\n");
+}
+
+}  // namespace
+
+void AppendHead(std::string& out, const Response& response, const WireFacts& facts) {
+  AppendStart(out, response.status, facts);
+  AppendLines(out, response);
+  AppendEnd(out, facts);
+}
+
+void AppendHead(std::string& out, const WrittenResponse& response, const WireFacts& facts) {
+  AppendStart(out, response.status, facts);
+  out.append(response.lines);
+  AppendEnd(out, facts);
+}
+
+bool HasValidHeaders(const Response& response) {
+  for (std::size_t i = 0; i < response.headers.size(); ++i) {
+    if (!IsValidHeader(response.headers.name(i), response.headers.value(i))) return false;
+  }
+  return true;
+}
+
+WrittenPointer Write(Response response) {
+  if (!HasValidHeaders(response)) return nullptr;
+  auto written = std::make_shared<WrittenResponse>();
+  written->status = response.status;
+  AppendLines(written->lines, response);
+  written->body = std::move(response.body);
+  return written;
 }
 
 bool HasNoBody(int status) { return status == 204 || status == 304; }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "http/message.h"
+#include "http/answer.h"
 
 namespace vmonce::http {
 
@@ -21,6 +21,13 @@ struct WireFacts {
 // 200..599 and every header passes IsValidHeader. The body is the caller's to append, unless
 // HasNoBody(status) or the method was HEAD.
 void AppendHead(std::string& out, const Response& response, const WireFacts& facts);
+void AppendHead(std::string& out, const WrittenResponse& response, const WireFacts& facts);
+
+// Every line passes IsValidHeader.
+bool HasValidHeaders(const Response& response);
+
+// Null when a line of it cannot go out as it is. Precondition: the status is in 200..599.
+WrittenPointer Write(Response response);
 
 // 204 and 304 (RFC 9110 section 6.4.1).
 bool HasNoBody(int status);

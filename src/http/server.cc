@@ -60,28 +60,28 @@ std::string CountedAddress(const Socket& socket, const ServerOptions& options) {
 
 }  // namespace
 
-void IoLoop::Deliver(Exchange exchange, Response response) {
+void IoLoop::Deliver(Exchange exchange, Answer answer) {
   if (context_.get_executor().running_in_this_thread()) {
-    on_answer_(exchange, std::move(response));
+    on_answer_(exchange, std::move(answer));
     return;
   }
   const MonitorLock lock(*monitor_);
   if (closed_) return;
-  answers_.push_back({exchange, std::move(response)});
+  answers_.push_back({exchange, std::move(answer)});
   if (answers_.size() == 1) asio::post(context_, [this] { Drain(); });
 }
 
 void IoLoop::Drain() {
-  std::vector<Answer> answers;
+  std::vector<Delivery> answers;
   {
     const MonitorLock lock(*monitor_);
     answers.swap(answers_);
   }
-  for (Answer& answer : answers) on_answer_(answer.exchange, std::move(answer.response));
+  for (Delivery& delivery : answers) on_answer_(delivery.exchange, std::move(delivery.answer));
 }
 
 void IoLoop::Close() {
-  std::vector<Answer> dropped;
+  std::vector<Delivery> dropped;
   const MonitorLock lock(*monitor_);
   closed_ = true;
   dropped.swap(answers_);
@@ -103,10 +103,10 @@ class Server::Core final {
         last_turn_(context.clock.Monotonic()) {
     state_.abort = [this](std::uint64_t id) { Abort(id); };
     state_.request_id_prefix = fmt::format("{:016x}", context.random.Next());
-    loop_->OnAnswer([this](Exchange exchange, Response response) {
+    loop_->OnAnswer([this](Exchange exchange, Answer answer) {
       const auto found = connections_.find(exchange.connection);
       if (found == connections_.end()) return;
-      found->second.connection->OnAnswer(exchange.request, std::move(response));
+      found->second.connection->OnAnswer(exchange.request, std::move(answer));
     });
   }
 

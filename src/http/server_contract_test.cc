@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "http/response_writer.h"
 #include "http/server_fixture.h"
 
 namespace vmonce::http {
@@ -64,6 +65,74 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInTheirOrder) {
   }
   ASSERT_TRUE(client.Send(bytes));
   for (int i = 0; i < 50; ++i) EXPECT_EQ(client.Receive().body, std::to_string(i));
+}
+
+TEST_F(ServerTest, SendsAWrittenResponseAsTheOneThatItWasWrittenOf) {
+  Start();
+  RawClient client(server_->port());
+  const auto ask = [&](std::string_view method, Answer answer) {
+    EXPECT_TRUE(client.Send(std::string(method) + " /later HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    EXPECT_TRUE(Await([&] { return Pending() == 1; }));
+    TakePending()[0](std::move(answer));
+    return client.Receive();
+  };
+  // Copied behind its head, and too large for that.
+  for (const std::size_t size : {std::size_t{5}, kLargeBody}) {
+    Response response = JsonResponse(202, std::string(size, 'x'));
+    response.headers.Add("Location", "/v1/operations/1");
+    response.headers.Add("Date", "a handler's word");
+    const WrittenPointer written = Write(response);
+    ASSERT_NE(written, nullptr);
+    const Response plain = ask("GET", std::move(response));
+    for (int i = 0; i < 2; ++i) {
+      const Response again = ask("GET", written);
+      EXPECT_EQ(again.status, 202);
+      EXPECT_EQ(again.body == plain.body, true);
+      ASSERT_EQ(again.headers.size(), plain.headers.size());
+      for (std::size_t line = 0; line < plain.headers.size(); ++line) {
+        EXPECT_EQ(again.headers.name(line), plain.headers.name(line));
+        const bool is_of_the_request =
+            plain.headers.name(line) == "X-Request-Id" || plain.headers.name(line) == "Date";
+        EXPECT_TRUE(is_of_the_request || again.headers.value(line) == plain.headers.value(line));
+      }
+    }
+  }
+  EXPECT_TRUE(WasObserved("GET /later 202"));
+}
+
+TEST_F(ServerTest, WritesNothingThatCouldBeginAnotherLine) {
+  Response response;
+  response.headers.Add("Location", "/a\r\nSet-Cookie: evil");
+  EXPECT_EQ(Write(response), nullptr);
+}
+
+TEST_F(ServerTest, MakesAnAnswerOnlyWhereSomebodyIsThereForIt) {
+  options_.stop_timeout = Milliseconds(50);
+  Start();
+  const auto later = [this](RawClient& client) {
+    EXPECT_TRUE(client.Send("GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    EXPECT_TRUE(Await([&] { return Pending() == 1; }));
+    return std::move(TakePending()[0]);
+  };
+  RawClient client(server_->port());
+  later(client)([this] {
+    Count("made");
+    return JsonResponse(202, "\"made\"");
+  });
+  EXPECT_EQ(client.Receive().body, "\"made\"");
+  later(client)([]() -> Response { return JsonResponse(200, std::string().substr(1)); });
+  EXPECT_EQ(client.Receive().status, 500) << "a maker that throws";
+  EXPECT_EQ(client.Ask("GET", "/hello").status, 200);
+  {
+    auto gone = std::make_unique<RawClient>(server_->port());
+    const Responder responder = later(*gone);
+    server_->Stop();
+    responder([this] {
+      Count("made");
+      return Response();
+    });
+  }
+  EXPECT_EQ(CountOf("made"), 1);
 }
 
 TEST_F(ServerTest, SendsEarlierAnswersWhileALaterOneIsPending) {

@@ -137,8 +137,8 @@ AdvanceOutcome ApplyAll(Tx& tx, const Advance& advance) {
 }
 
 bool IsMarked(Tx& tx, const Uuid& subject) {
-  Query query = tx.db.Prepare("SELECT 1 FROM vms WHERE id = ?1 AND delete_operation IS NOT NULL");
-  return query.Bind(subject).Next();
+  const auto vm = FindVm(tx.db, model::VmId{subject});  // At hand, mostly.
+  return vm && vm->delete_operation.has_value();
 }
 
 void ReleaseHolds(Tx& tx, const HeldOperation& row, const model::OperationId& id) {
@@ -235,8 +235,9 @@ void AppendTimeline(Tx& tx, std::span<const model::TimelineEntry> entries) {
         "WHERE operation = operations.sequence) FROM operations WHERE id = ?1");
     if (!query.Bind(entry.operation).Next()) continue;
     const std::int64_t sequence = query.Int();
-    if (query.Int() >= model::limits::kTimelineLines) continue;
-    InsertTimeline(tx.db, sequence, entry, tx.now);
+    const std::int64_t last = query.Int();
+    if (last >= model::limits::kTimelineLines) continue;
+    InsertTimeline(tx.db, {sequence, last}, std::span(&entry, 1), tx.now);
   }
 }
 

@@ -314,8 +314,11 @@ void UpdateVm(Db& db, const model::Vm& vm) {
 
 void UpdateVm(Db& db, const model::Vm& before, const model::Vm& vm) {
   // SQLite writes every index anew that has a column which is set, changed or not. The short
-  // statement sets those that no index has; whatever else may differ takes the long one.
+  // statements set those that no index has, and the host, which one has; whatever else may differ
+  // takes the long one.
+  const bool is_moved = vm.host != before.host;
   model::Vm rest = vm;
+  rest.host = before.host;
   rest.state = before.state;
   rest.desired = before.desired;
   rest.observed = before.observed;
@@ -327,11 +330,20 @@ void UpdateVm(Db& db, const model::Vm& before, const model::Vm& vm) {
     UpdateVm(db, vm);
     return;
   }
-  db.RunTold(
-      "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
-      "failure = ?7, updated_ms = ?8 WHERE id = ?1",
-      vm.id, ToString(vm.state), ToString(vm.desired), ToString(vm.observed), vm.version, vm.holder,
-      Json(vm.failure), vm.updated);
+  const auto write = [&](std::string_view sql, const auto&... more) {
+    db.RunTold(sql, vm.id, ToString(vm.state), ToString(vm.desired), ToString(vm.observed),
+               vm.version, vm.holder, Json(vm.failure), vm.updated, more...);
+  };
+  if (is_moved) {
+    write(
+        "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
+        "failure = ?7, updated_ms = ?8, host = ?9 WHERE id = ?1",
+        vm.host);
+  } else {
+    write(
+        "UPDATE vms SET state = ?2, desired = ?3, observed = ?4, version = ?5, holder = ?6, "
+        "failure = ?7, updated_ms = ?8 WHERE id = ?1");
+  }
   TellWritten(db, vm);
 }
 
@@ -364,17 +376,23 @@ void InsertEvents(Db& db, std::span<const model::Event> events, Time now) {
 void InsertTimeline(Db& db, std::int64_t sequence, std::span<const model::TimelineEntry> entries,
                     Time now) {
   if (entries.empty()) return;
-  std::int64_t number = 0;
+  std::int64_t last = 0;
   {
     Query query = db.Prepare("SELECT coalesce(max(number), 0) FROM timeline WHERE operation = ?1");
-    if (query.Bind(sequence).Next()) number = query.Int();
+    if (query.Bind(sequence).Next()) last = query.Int();
   }
+  InsertTimeline(db, {sequence, last}, entries, now);
+}
+
+void InsertTimeline(Db& db, const TimelineEnd& end, std::span<const model::TimelineEntry> entries,
+                    Time now) {
+  std::int64_t number = end.last;
   for (const model::TimelineEntry& entry : entries) {
     const Time at = entry.at == Time{} ? now : std::min(entry.at, now);
     db.Run(
         "INSERT INTO timeline (operation, number, at_ms, replica, attempt, item_index, event, "
         "detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        sequence, ++number, at, entry.replica, entry.attempt, entry.index, entry.event,
+        end.sequence, ++number, at, entry.replica, entry.attempt, entry.index, entry.event,
         entry.detail);
   }
 }

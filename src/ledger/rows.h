@@ -77,6 +77,13 @@ void InsertEvents(Db& db, std::span<const model::Event> events, Time now);
 // own is of `now`.
 void InsertTimeline(Db& db, std::int64_t sequence, std::span<const model::TimelineEntry> entries,
                     Time now);
+// The same, where it is known how many lines there are.
+struct TimelineEnd {
+  std::int64_t sequence = 0;
+  std::int64_t last = 0;
+};
+void InsertTimeline(Db& db, const TimelineEnd& end, std::span<const model::TimelineEntry> entries,
+                    Time now);
 inline void InsertTimeline(Db& db, std::int64_t sequence, const model::TimelineEntry& entry,
                            Time now) {
   InsertTimeline(db, sequence, std::span(&entry, 1), now);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/sha256.h"
@@ -13,7 +14,7 @@
 
 namespace vmonce::service {
 
-// Thread-safe. Of two keys that share a place, the later one stays.
+// Thread-safe. Keys share a few places; a later one may take an earlier one's.
 class KnownKeys {
  public:
   bool Has(const model::ProjectId& project, const Digest& key_hash) const;
@@ -22,8 +23,11 @@ class KnownKeys {
   void Forget(const model::ProjectId& project, const Digest& key_hash);
 
  private:
-  std::vector<std::atomic<std::uint64_t>> places_ =
-      std::vector<std::atomic<std::uint64_t>>(model::limits::kReplayCacheEntries);
+  using Place = std::atomic<std::uint64_t>;
+  std::span<const Place> PlacesOf(std::uint64_t mark) const;
+  std::span<Place> PlacesOf(std::uint64_t mark);
+
+  std::vector<Place> places_ = std::vector<Place>(model::limits::kReplayCacheEntries);
 };
 
 }  // namespace vmonce::service

@@ -28,11 +28,23 @@ TEST(KnownKeys, ForgetsAKeyAndNoOther) {
   EXPECT_TRUE(keys.Has(kTwo, Digest{1}));
 }
 
+TEST(KnownKeys, KnowsAllOfSomeThousandKeys) {
+  KnownKeys keys;
+  const auto number = [](std::uint32_t i) {
+    const std::uint64_t spread = (i + 1) * 0x9E3779B97F4A7C15;
+    Digest digest{};
+    std::memcpy(digest.data(), &spread, sizeof spread);
+    return digest;
+  };
+  for (std::uint32_t i = 0; i < 5'000; ++i) keys.Put(kOne, number(i));
+  for (std::uint32_t i = 0; i < 5'000; ++i) EXPECT_TRUE(keys.Has(kOne, number(i))) << i;
+}
+
 TEST(KnownKeys, KeepsTheLaterOfTwoKeysThatShareAPlace) {
   KnownKeys keys;
   const Digest first{1};
   keys.Put(kOne, first);
-  // Some later key takes the place; one in as many as there are places, if they are spread evenly.
+  // Some later key takes the place: one of a few of those that share it, and one in so many does.
   Digest later{2};
   std::uint32_t number = 0;
   while (keys.Has(kOne, first) && number < 50 * model::limits::kReplayCacheEntries) {

@@ -315,8 +315,10 @@ void VmService::Count(std::string_view outcome) {
 void VmService::NoteDuplicate(const model::OperationId& operation) {
   MonitorLock lock(*monitor_);
   // Bounded: what does not fit between two flushes is not told, and costs nothing else.
-  if (duplicates_.size() < model::limits::kDuplicateNotes || duplicates_.contains(operation)) {
-    ++duplicates_[operation];
+  if (const auto found = duplicates_.find(operation); found != duplicates_.end()) {
+    ++found->second;
+  } else if (duplicates_.size() < model::limits::kDuplicateNotes) {
+    duplicates_.emplace(operation, 1);
   }
 }
 

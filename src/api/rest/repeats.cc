@@ -10,11 +10,12 @@
 namespace vmonce::rest {
 namespace {
 
-// What list, index and pointers take for each answer, about.
+// What index, order and pointers take for each answer, about.
 constexpr std::size_t kRowBytes = 512;
 
 std::size_t BytesOf(const RepeatedAnswer& answer) {
-  return kRowBytes + answer.response.body.size() + answer.reading.vms.size() * sizeof(model::VmId);
+  return kRowBytes + answer.response.lines.size() + answer.response.body.size() +
+         answer.reading.vms.size() * sizeof(model::VmId);
 }
 
 // With its length before it, so that no two lists of fields make one text.
@@ -45,28 +46,39 @@ std::size_t Repeats::HashOfDigest::operator()(const Digest& digest) const noexce
 
 std::shared_ptr<const RepeatedAnswer> Repeats::Find(const Digest& request) {
   MonitorLock lock(*monitor_);
-  const auto found = index_.find(request);
-  if (found == index_.end()) return nullptr;
-  rows_.splice(rows_.begin(), rows_, found->second);
-  return found->second->second;
+  const auto found = rows_.find(request);
+  if (found == rows_.end()) return nullptr;
+  found->second.is_used = true;
+  return found->second.answer;
 }
 
 void Repeats::Put(const Digest& request, RepeatedAnswer answer) {
   const auto shared = std::make_shared<const RepeatedAnswer>(std::move(answer));
+  const std::size_t bytes = BytesOf(*shared);
+  if (bytes > most_bytes_) return;
   MonitorLock lock(*monitor_);
-  bytes_ += BytesOf(*shared);
-  if (const auto found = index_.find(request); found != index_.end()) {
-    bytes_ -= BytesOf(*found->second->second);
-    found->second->second = shared;
-    rows_.splice(rows_.begin(), rows_, found->second);
+  Row& row = rows_[request];
+  if (row.answer) {
+    bytes_ -= BytesOf(*row.answer);
   } else {
-    rows_.emplace_front(request, shared);
-    index_.emplace(request, rows_.begin());
+    order_.push_back(request);
   }
+  row.answer = shared;
+  bytes_ += bytes;
+  MakeRoom();
+}
+
+void Repeats::MakeRoom() {
   while (bytes_ > most_bytes_) {
-    bytes_ -= BytesOf(*rows_.back().second);
-    index_.erase(rows_.back().first);
-    rows_.pop_back();
+    const auto oldest = rows_.find(order_.front());
+    if (oldest->second.is_used) {
+      oldest->second.is_used = false;
+      order_.push_back(order_.front());
+    } else {
+      bytes_ -= BytesOf(*oldest->second.answer);
+      rows_.erase(oldest);
+    }
+    order_.pop_front();
   }
 }
 

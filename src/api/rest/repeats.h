@@ -3,24 +3,25 @@
 // known here (VmService::Repeat tells); who asks was authorised before anything is looked for.
 #pragma once
 
-#include <list>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include "base/sha256.h"
 #include "base/threads.h"
-#include "http/message.h"
+#include "http/response_writer.h"
 #include "service/vm_service.h"
 
 namespace vmonce::rest {
 
 struct RepeatedAnswer {
-  http::Response response;
+  http::WrittenResponse response;
   service::Reading reading;
 };
 
-// Thread-safe. Bounded by what the answers hold: those used longest ago go first.
+// Thread-safe. Bounded by what the answers hold: the oldest goes first that was not used since it
+// was put in or last spared.
 class Repeats {
  public:
   Repeats(Threads& threads, std::size_t most_bytes)
@@ -31,17 +32,22 @@ class Repeats {
   void Put(const Digest& request, RepeatedAnswer answer);
 
  private:
-  // Shared with those that are writing it just now.
-  using Row = std::pair<Digest, std::shared_ptr<const RepeatedAnswer>>;
+  struct Row {
+    // Shared with those that are sending it just now.
+    std::shared_ptr<const RepeatedAnswer> answer;
+    bool is_used = false;
+  };
   struct HashOfDigest {
     std::size_t operator()(const Digest& digest) const noexcept;
   };
-  using Rows = std::list<Row>;
+
+  void MakeRoom() REQUIRES(*monitor_);
 
   const std::size_t most_bytes_;
   const std::unique_ptr<Monitor> monitor_;
-  Rows rows_ GUARDED_BY(*monitor_);  // The last used one first.
-  std::unordered_map<Digest, Rows::iterator, HashOfDigest> index_ GUARDED_BY(*monitor_);
+  std::unordered_map<Digest, Row, HashOfDigest> rows_ GUARDED_BY(*monitor_);
+  // Each row once, the next to go first. A use only marks its row: moving it would touch others.
+  std::deque<Digest> order_ GUARDED_BY(*monitor_);
   std::size_t bytes_ GUARDED_BY(*monitor_) = 0;
 };
 

@@ -27,13 +27,24 @@ void Change(const FacePointer& face, const http::Request& request, const http::R
       });
 }
 
+http::Response AnswerCreate(Face& face, const service::Outcome& outcome, std::chrono::seconds wait,
+                            const Digest& request) {
+  if (!outcome) return Reply(outcome.error());
+  http::Response response = ReplyCreate(*outcome, TellingOf(face, wait));
+  if (!outcome->reading) return response;
+  if (const http::WrittenPointer written = http::Write(response)) {
+    face.repeats.Put(request, {*written, *outcome->reading});
+  }
+  return response;
+}
+
 }  // namespace
 
 void CreateVm(const FacePointer& face, http::Request request, http::Responder respond) {
   const Digest digest = DigestOfCreate(request);
   const auto repeated = face->repeats.Find(digest);
   if (repeated && face->parts.vms.Repeat(repeated->reading)) {
-    respond(repeated->response);
+    respond(http::WrittenPointer(repeated, &repeated->response));
     return;
   }
   Parsed<ParsedCreate> create = ParseCreate(request, face->parts.sealer);
@@ -48,15 +59,11 @@ void CreateVm(const FacePointer& face, http::Request request, http::Responder re
   }
   const std::chrono::seconds wait = create->request.asked.wait;
   face->parts.vms.Create(std::move(create->request),
-                         [face, respond, wait, digest](const service::Outcome& outcome) {
-                           if (!outcome) {
-                             respond(Reply(outcome.error()));
-                             return;
-                           }
-                           http::Response response = ReplyCreate(*outcome, TellingOf(*face, wait));
-                           if (outcome->reading)
-                             face->repeats.Put(digest, {response, *outcome->reading});
-                           respond(std::move(response));
+                         [face, respond, wait, digest](service::Outcome outcome) {
+                           // Written on the io thread: on this one the next claims wait.
+                           respond([face, wait, digest, outcome = std::move(outcome)] {
+                             return AnswerCreate(*face, outcome, wait, digest);
+                           });
                          });
 }
 
