@@ -1,6 +1,6 @@
 # The short way in; every target is one script. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run build deb test check sim-long bench bench-memory format clang-tidy fuzz clean clean-run
+.PHONY: help run build deb test check sim-long bench bench-memory format clang-tidy sanitize fuzz clean clean-run
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -52,6 +52,12 @@ format: ## let clang-format rewrite the sources
 clang-tidy: ## run clang-tidy on the files that differ from main (minutes)
 	@packaging/setup test
 	@tools/clang_tidy
+
+sanitize: ## unit and contract tests under a sanitizer (make sanitize KIND=asan|tsan NAME=http; many minutes)
+	@packaging/setup test
+	@packaging/guest/build build/guest
+	@tests/sanitize $(or $(KIND),asan) build
+	@VMONCE_GUEST_DIR=$(CURDIR)/build/guest tests/sanitize $(or $(KIND),asan) test $(NAME)
 
 fuzz: ## fuzz the parsers (make fuzz TARGET=json MINUTES=30; without a target all, two at a time)
 	@packaging/setup test

@@ -49,9 +49,6 @@ class Bed {
   // An image that every host of this kind can start, with a disk.
   virtual model::Image Image() = 0;
 
-  // The one driver of the bed: an embedded host can be opened only some 20 times in a process.
-  std::unique_ptr<ports::Hypervisor> driver;
-
   // Between two looks at a state that is waited for.
   void Pause() { threads_->SleepFor(Milliseconds(50), {}); }
   // A tool that must succeed.
@@ -65,6 +62,11 @@ class Bed {
   const std::unique_ptr<Threads> threads_ = NewSystemThreads();
   const std::unique_ptr<Random> random_ = NewSystemRandom();
   const std::unique_ptr<Logger> logger_ = NewNullLogger();
+
+ public:
+  // The one driver of the bed: an embedded host can be opened only some 20 times in a process.
+  // Last, since its threads use the above until it ends.
+  std::unique_ptr<ports::Hypervisor> driver;
 };
 
 class SimulatedBed final : public Bed {

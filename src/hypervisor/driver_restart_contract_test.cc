@@ -86,8 +86,11 @@ ProcessResult RunStep(const std::string& step, const std::string& root) {
                    .timeout = Milliseconds(120'000)};
   spec.argv.push_back(fmt::format("--gtest_filter=RestartStep.DISABLED_{}", step));
   spec.environment.push_back(fmt::format("{}={}", kRootVariable, root));
-  spec.environment.push_back(
-      fmt::format("{}={}", kGuestVariable, Environment(kGuestVariable).value_or("")));
+  // What a sanitizer was told counts for that process too.
+  for (const char* passed_on : {kGuestVariable, "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+    spec.environment.push_back(
+        fmt::format("{}={}", passed_on, Environment(passed_on).value_or("")));
+  }
   auto ran = RunProcess(spec);
   EXPECT_TRUE(ran) << ran.error().detail;
   return ran ? *ran : ProcessResult();
