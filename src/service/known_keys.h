@@ -16,14 +16,16 @@ namespace vmonce::service {
 // Thread-safe. Of two keys that share a place, the later one stays.
 class KnownKeys {
  public:
+  // Precondition: there is a place.
+  explicit KnownKeys(std::size_t places = model::limits::kReplayCacheEntries) : places_(places) {}
+
   bool Has(const model::ProjectId& project, const Digest& key_hash) const;
   void Put(const model::ProjectId& project, const Digest& key_hash);
   // The record is gone (it became a tombstone).
   void Forget(const model::ProjectId& project, const Digest& key_hash);
 
  private:
-  std::vector<std::atomic<std::uint64_t>> places_ =
-      std::vector<std::atomic<std::uint64_t>>(model::limits::kReplayCacheEntries);
+  std::vector<std::atomic<std::uint64_t>> places_;
 };
 
 }  // namespace vmonce::service
