@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/doctor.h"
 #include "app/json_text.h"
+#include "base/http_date.h"
 #include "model/doctor_limits.h"
 
 namespace vmonce::app {
@@ -39,14 +40,6 @@ CallResult Ask(const Invocation& run, std::string path) {
   return once.Call(request, run.world.stop);
 }
 
-// RFC 9110: an HTTP date is always in this form and in GMT.
-std::optional<Time> ReadHttpDate(std::string_view text) {
-  std::tm parts{};
-  const std::string copy(text);
-  if (strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) return std::nullopt;
-  return FromUnixMs(static_cast<std::int64_t>(timegm(&parts)) * 1'000);
-}
-
 void ReadLists(const Invocation& run, ServerFacts& server) {
   const CallResult images = Ask(run, "/v1/images");
   if (images.IsSuccess()) {
@@ -77,7 +70,7 @@ ServerFacts LookAtServer(const Invocation& run) {
   server.has_answered = true;
   server.status = ready.response->status;
   if (const auto date = ready.response->Header("date")) {
-    if (const auto theirs = ReadHttpDate(*date)) {
+    if (const auto theirs = ParseHttpDate(*date)) {
       server.ahead =
           std::chrono::duration_cast<std::chrono::seconds>(*theirs - run.world.clock.Now());
     }

@@ -61,8 +61,9 @@ TEST(Record, OfProgressRidesWithTheNextAndKeepsItsLines) {
   const model::OperationId id = rig.Accept();
   rig.Step();
   EXPECT_EQ(rig.ledger.Row(id).state, OperationState::kSucceeded);
-  ASSERT_EQ(rig.ledger.Advances().size(), 1u);
-  const auto& lines = rig.ledger.Advances().front().timeline;
+  const std::vector<ports::Advance> advances = rig.ledger.Advances();
+  ASSERT_EQ(advances.size(), 1u);
+  const auto& lines = advances.front().timeline;
   ASSERT_EQ(lines.size(), 4u) << "the look and three steps";
   EXPECT_EQ(lines[1].detail, "a");
   EXPECT_EQ(lines[3].at - lines[1].at, Milliseconds(3)) << "each with its own time";

@@ -65,6 +65,34 @@ TEST(RequestParser, ReadsAChunkedBodyHoweverItIsCut) {
   }
 }
 
+// A proxy in front reads a chunk's line one way; whoever reads it another way, or as the packets
+// fall, lets one request hide in another.
+TEST(RequestParser, RefusesAChunkedBodyThatCouldBeReadTwoWaysHoweverItIsCut) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string_view bodies[] = {
+      "6;ext=\"llo\r\n6;exd\r\n0\r\n5\r\n",
+      "5;a=\"\r\n\"\r\nhello\r\n0\r\n\r\n",
+      "5;a=\"b\\\r\n\"\r\nhello\r\n0\r\n\r\n",
+      "0;a=\"\r\n\r\n\"\r\n\r\n",
+      "5\nhello\r\n0\r\n\r\n",
+      "5\rX\nhello\r\n0\r\n\r\n",
+      "5;a\nhello\r\n0\r\n\r\n",
+      "5\r\nhello\n0\r\n\r\n",
+      "5\r\nhello0\r\n\r\n",
+      "0\r\nA: b\n\r\n",
+      "0\r\nA: b\r\n c\r\n\r\n",
+      "0\r\nA\r\n\r\n",
+      "0\r\nA : b\r\n\r\n",
+  };
+  for (const std::string_view body : bodies) {
+    for (std::size_t step = 1; step <= head.size() + body.size(); ++step) {
+      RequestParser parser(kLimits);
+      ASSERT_EQ(FeedAll(parser, head + std::string(body), step), State::kRefused) << body << step;
+      ASSERT_EQ(parser.refusal().status, 400) << body << step;
+    }
+  }
+}
+
 TEST(RequestParser, TakesAnEmptyChunkedBodyByteByByte) {
   RequestParser parser(kLimits);
   EXPECT_EQ(FeedAll(parser,

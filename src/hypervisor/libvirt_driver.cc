@@ -4,105 +4,28 @@
 
 #include "base/port_probe.h"
 #include "hypervisor/guard_check.h"
-#include "model/limits.h"
 
 namespace vmonce::hypervisor {
 
 LibvirtDriver::LibvirtDriver(LibvirtOptions options, Clock& clock, Threads& threads, Logger& logger)
     : options_(std::move(options)),
       clock_(clock),
-      threads_(threads),
-      logger_(logger),
-      uploads_(threads),
-      monitor_(threads.NewMonitor()) {}
+      sessions_(options_, clock, threads, logger),
+      uploads_(threads) {}
 
-LibvirtDriver::~LibvirtDriver() {
-  MonitorLock lock(*monitor_);
-  session_.reset();  // Before the event loop, which closing may need.
-}
+LibvirtDriver::~LibvirtDriver() = default;
 
 Result<ports::HostFacts> LibvirtDriver::Connect(const model::HostMarker& marker,
                                                 ports::MarkerPolicy policy) {
-  MonitorLock lock(*monitor_);
-  auto facts = ConnectLocked(marker, policy);
-  if (facts) return facts;
-  retry_at_ = clock_.Monotonic() + model::limits::kReconnectEvery;
-  last_error_ = facts.error();
-  return facts;
-}
-
-Result<ports::HostFacts> LibvirtDriver::ConnectLocked(const model::HostMarker& marker,
-                                                      ports::MarkerPolicy policy) {
-  is_proven_ = false;
-  if (auto opened = OpenIfNeeded(); !opened) return std::unexpected(opened.error());
-  // The marker is read even on a live connection: the disk beneath it may be another one now.
-  auto wrote = session_->CheckMarker(marker, policy);
-  if (!wrote) return std::unexpected(wrote.error());
-  if (!type_) {
-    auto type = session_->ChooseType(options_.accelerator, logger_);
-    if (!type) return std::unexpected(type.error());
-    type_ = *type;
-  }
-  auto facts = session_->Facts(*type_);
-  if (!facts) return facts;
-  facts->wrote_marker = *wrote;
-  is_proven_ = true;
-  marker_ = marker;
-  return facts;
+  return sessions_.Connect(marker, policy);
 }
 
 Result<std::optional<model::HostMarker>> LibvirtDriver::ReadMarker() {
-  MonitorLock lock(*monitor_);
-  if (auto opened = OpenIfNeeded(); !opened) return std::unexpected(opened.error());
-  auto markers = session_->ReadMarkers();
-  if (!markers) return std::unexpected(markers.error());
-  if (markers->size() > 1) return Fail(ErrorCode::kConflict, "the host carries several markers");
-  if (markers->empty()) return std::nullopt;
-  return std::move(markers->front());
-}
-
-Status LibvirtDriver::OpenIfNeeded() {
-  if (session_ != nullptr && session_->IsAlive()) return {};
-  return Reopen();
-}
-
-Status LibvirtDriver::Reopen() {
-  session_.reset();
-  if (events_ == nullptr) {
-    events_ = options_.events ? options_.events : std::make_shared<EventLoop>(threads_);
-    events_->Start();
-  }
-  if (options_.uri.kind == HostKind::kEmbedded && root_ == nullptr) {
-    auto root = EmbeddedRoot::Open(options_.uri.directory);
-    if (!root) return std::unexpected(root.error());
-    root_ = *std::move(root);
-    trimmer_ = std::make_unique<ConsoleTrimmer>(
-        ConsoleTrimmerOptions{root_->ConsolesPath(), options_.console_bytes}, threads_, logger_);
-  }
-  auto session = LibvirtSession::Open(options_, root_, logger_);
-  if (!session) return std::unexpected(session.error());
-  session_ = *std::move(session);
-  return {};
-}
-
-Result<LibvirtDriver::Session> LibvirtDriver::Ready() {
-  MonitorLock lock(*monitor_);
-  if (!marker_) return Fail(ErrorCode::kUnavailable, "the host was never connected to");
-  if (is_proven_ && session_->IsAlive()) return session_;
-  if (clock_.Monotonic() < retry_at_) {
-    return Fail(ErrorCode::kUnavailable, "not reconnected yet: " + last_error_.detail);
-  }
-  if (auto facts = ConnectLocked(*marker_, ports::MarkerPolicy::kRequire); !facts) {
-    retry_at_ = clock_.Monotonic() + model::limits::kReconnectEvery;
-    last_error_ = facts.error();
-    // Whatever it is, nothing of the call that asked has happened.
-    return Fail(ErrorCode::kUnavailable, last_error_.detail);
-  }
-  return session_;
+  return sessions_.ReadMarker();
 }
 
 Result<std::optional<ports::DomainSighting>> LibvirtDriver::Look(const model::VmId& vm) {
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   auto seen = (*session)->Find(vm);
   if (!seen) return std::unexpected(seen.error());
@@ -111,7 +34,7 @@ Result<std::optional<ports::DomainSighting>> LibvirtDriver::Look(const model::Vm
 }
 
 Result<std::vector<ports::DomainSighting>> LibvirtDriver::List() {
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   auto seen = (*session)->List();
   if (!seen) return std::unexpected(seen.error());
@@ -121,7 +44,7 @@ Result<std::vector<ports::DomainSighting>> LibvirtDriver::List() {
 }
 
 Result<std::vector<ports::VolumeSighting>> LibvirtDriver::ListVolumes() {
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   auto names = (*session)->disks().Names();
   if (!names) return std::unexpected(names.error());
@@ -153,7 +76,7 @@ Result<std::vector<model::HostPort>> LibvirtDriver::PortsInUse(
 
 Result<ports::ConsoleChunk> LibvirtDriver::ReadConsole(const model::VmId& vm, std::int64_t offset,
                                                        std::size_t most) {
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   return (*session)->disks().ReadConsole(model::DomainName((*session)->marker().ledger, vm), offset,
                                          most);
@@ -165,7 +88,7 @@ Result<LibvirtDriver::Owned> LibvirtDriver::FindOwned(const model::VmId& vm,
   if (auto in_time = CheckDeadline(guard, clock_); !in_time) {
     return std::unexpected(in_time.error());
   }
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   auto seen = (*session)->Find(vm);
   if (!seen) return std::unexpected(seen.error());
@@ -174,8 +97,8 @@ Result<LibvirtDriver::Owned> LibvirtDriver::FindOwned(const model::VmId& vm,
       return std::unexpected(owned.error());
     }
   }
-  MonitorLock lock(*monitor_);
-  return Owned{.session = *session, .domain = *std::move(seen), .type = *type_};
+  return Owned{
+      .session = *std::move(session), .domain = *std::move(seen), .type = sessions_.Type()};
 }
 
 std::function<Status()> LibvirtDriver::PermitOf(const ports::EffectGuard& guard) {

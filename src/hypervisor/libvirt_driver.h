@@ -4,16 +4,13 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/threads.h"
-#include "hypervisor/console_trimmer.h"
-#include "hypervisor/event_loop.h"
 #include "hypervisor/image_uploads.h"
-#include "hypervisor/libvirt_session.h"
+#include "hypervisor/libvirt_sessions.h"
 #include "ports/hypervisor.h"
 
 namespace vmonce::hypervisor {
@@ -55,7 +52,7 @@ class LibvirtDriver final : public ports::Hypervisor {
                                           std::size_t most) override;
 
  private:
-  using Session = std::shared_ptr<LibvirtSession>;  // Shared by the calls in flight.
+  using Session = LibvirtSessions::Session;
 
   // A domain that an effect is about, found to be ours and not of a higher fence; or none.
   struct Owned {
@@ -64,11 +61,6 @@ class LibvirtDriver final : public ports::Hypervisor {
     DomainType type;  // That new definitions get.
   };
 
-  Result<Session> Ready();
-  Status Reopen() REQUIRES(*monitor_);
-  Status OpenIfNeeded() REQUIRES(*monitor_);
-  Result<ports::HostFacts> ConnectLocked(const model::HostMarker& marker,
-                                         ports::MarkerPolicy policy) REQUIRES(*monitor_);
   Result<Owned> FindOwned(const model::VmId& vm, const ports::EffectGuard& guard);
   Status SetLabel(const Owned& owned, const model::Label& label, const ports::EffectGuard& guard);
   Status DefineNew(const Owned& owned, const ports::DomainOrder& order,
@@ -78,23 +70,10 @@ class LibvirtDriver final : public ports::Hypervisor {
 
   const LibvirtOptions options_;
   Clock& clock_;
-  Threads& threads_;
-  Logger& logger_;
-  ImageUploads uploads_;
+  LibvirtSessions sessions_;
+  ImageUploads uploads_;  // After the sessions, of which it keeps some.
   // Once none was found, until this process sends one: no sweep has to ask again.
   std::atomic<bool> has_no_images_ = false;
-  const std::unique_ptr<Monitor> monitor_;                         // Held while connecting.
-  std::shared_ptr<EventLoop> events_ GUARDED_BY(*monitor_);        // Shared with other hosts.
-  std::shared_ptr<EmbeddedRoot> root_ GUARDED_BY(*monitor_);       // Shared with sessions.
-  std::unique_ptr<ConsoleTrimmer> trimmer_ GUARDED_BY(*monitor_);  // From the root's opening on.
-  std::optional<DomainType> type_ GUARDED_BY(*monitor_);           // Once it is chosen.
-  std::optional<model::HostMarker> marker_ GUARDED_BY(*monitor_);  // Of the last good Connect.
-  // Kept though its marker may be wrong: a process can open an embedded libvirt some 20 times, then
-  // never again.
-  Session session_ GUARDED_BY(*monitor_);
-  bool is_proven_ GUARDED_BY(*monitor_) = false;  // The session's marker was found to be ours.
-  Instant retry_at_ GUARDED_BY(*monitor_){};
-  Error last_error_ GUARDED_BY(*monitor_){};
 };
 
 }  // namespace vmonce::hypervisor

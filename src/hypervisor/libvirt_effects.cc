@@ -80,22 +80,31 @@ Result<ports::ImageTransfer> LibvirtDriver::BringImage(const ports::ImageOrder& 
   auto owned = FindOwned(order.vm, guard);
   if (!owned) return std::unexpected(owned.error());
   has_no_images_ = false;
-  const auto offset = uploads_.Take(order.digest, owned->session);
-  if (!offset) {
+  auto upload = uploads_.Take(order.digest, clock_.Monotonic());
+  if (!upload) {
     return ports::ImageTransfer{
         .sent = uploads_.SentOf(order.digest), .is_complete = false, .is_others = true};
   }
+  // What went over a connection that is no more may be lost.
+  if (upload->session == nullptr || !upload->session->IsAlive()) {
+    *upload = {.session = owned->session};
+  }
   const Instant until = clock_.Monotonic() + options_.image_slice;
-  auto transfer = owned->session->disks().SendImage(order, *offset, PermitOf(guard),
-                                                    [&] { return clock_.Monotonic() >= until; });
+  auto transfer = upload->session->disks().SendImage(order, upload->sent, PermitOf(guard),
+                                                     [&] { return clock_.Monotonic() >= until; });
   const bool goes_on = transfer && !transfer->is_complete;
-  uploads_.GiveBack(order.digest, goes_on ? transfer->sent : 0);
+  if (goes_on) {
+    uploads_.Keep(order.digest, {.sent = transfer->sent, .session = upload->session},
+                  clock_.Monotonic());
+  } else {
+    uploads_.End(order.digest);
+  }
   return transfer;
 }
 
 Result<std::vector<Digest>> LibvirtDriver::ListImages() {
   if (has_no_images_) return std::vector<Digest>();
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
   auto images = (*session)->disks().Images();
   has_no_images_ = images && images->empty();
@@ -103,13 +112,13 @@ Result<std::vector<Digest>> LibvirtDriver::ListImages() {
 }
 
 Status LibvirtDriver::RemoveImage(const Digest& digest) {
-  auto session = Ready();
+  auto session = sessions_.Take();
   if (!session) return std::unexpected(session.error());
-  if (!uploads_.Take(digest, *session)) {
+  if (!uploads_.Take(digest, clock_.Monotonic())) {
     return Fail(ErrorCode::kUnavailable, "the image is being sent");
   }
   const Status removed = (*session)->disks().RemoveImage(digest);
-  uploads_.GiveBack(digest, 0);
+  uploads_.End(digest);
   return removed;
 }
 

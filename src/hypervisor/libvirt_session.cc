@@ -109,8 +109,7 @@ std::string Hint(HostKind kind) {
 }  // namespace
 
 Result<std::shared_ptr<LibvirtSession>> LibvirtSession::Open(const LibvirtOptions& options,
-                                                             std::shared_ptr<EmbeddedRoot> root,
-                                                             Logger& logger) {
+                                                             std::shared_ptr<EmbeddedRoot> root) {
   const virConnectPtr connection = virConnectOpen(options.uri.uri.c_str());
   if (connection == nullptr) {
     const LibvirtFault fault = LastFault();
@@ -131,7 +130,6 @@ Result<std::shared_ptr<LibvirtSession>> LibvirtSession::Open(const LibvirtOption
     session->pool_disks_ = disks->get();
     session->disks_ = *std::move(disks);
   }
-  logger.Info("hypervisor_connected", {{"uri", options.uri.uri}});
   return session;
 }
 

@@ -1,5 +1,4 @@
-// One live connection to a libvirt host and what was learnt of it. Sessions come and go; calls in
-// flight keep theirs.
+// One live connection to a libvirt host and what was learnt of it.
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -45,10 +44,8 @@ struct SeenDomain {
 class LibvirtSession final {
  public:
   // Opens the connection. kUnavailable when that fails. `root` is null but for embedded hosts.
-  // Shared: calls that were given up use their session to their end.
   static Result<std::shared_ptr<LibvirtSession>> Open(const LibvirtOptions& options,
-                                                      std::shared_ptr<EmbeddedRoot> root,
-                                                      Logger& logger);
+                                                      std::shared_ptr<EmbeddedRoot> root);
   ~LibvirtSession();
 
   // Whoever wrote them. kConflict: one cannot be read.

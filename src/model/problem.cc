@@ -49,6 +49,7 @@ constexpr ProblemKind kKinds[] = {
     {"vm_missing", 409, "The machine is missing on its host", kNoRetry, kNotThisKey},
     {"wrong_state", 409, "The VM's state does not allow this", kNoRetry, kSameKey},
     {"idempotency_key_expired", 410, "The key was used long ago", kNoRetry, kNotThisKey},
+    {"first_sent_too_far", 412, "The request was not first sent now", kNoRetry, kSameKey},
     {"precondition_failed", 412, "The VM has changed since", kNoRetry, kSameKey},
     {"body_too_large", 413, "The body is too large", kNoRetry, kSameKey},
     {"unsupported_media_type", 415, "The body must be application/json", kNoRetry, kSameKey},

@@ -120,6 +120,7 @@ TEST(Problem, StatusesAreThoseOfTheContract) {
       {"image_not_found", 404},
       {"name_taken", 409},
       {"idempotency_key_expired", 410},
+      {"first_sent_too_far", 412},
       {"precondition_failed", 412},
       {"body_too_large", 413},
       {"unsupported_media_type", 415},

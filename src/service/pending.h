@@ -28,6 +28,7 @@ model::Problem ProblemOf(const ports::Declined& declined);
 model::Problem StoredProblem(const model::Operation& operation);
 model::Problem ExpiredProblem(const model::Tombstone& tombstone);
 model::Problem OverloadedProblem();
+model::Problem FirstSentTooFar(Time first_sent, Time now);
 model::Problem ImageNotFound(const std::string& name);
 // `why` is the middle of a sentence.
 model::Problem NotOffered(const std::string& why);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "model/limits.h"
 #include "service/pending.h"
 #include "service/queries.h"
@@ -104,6 +105,15 @@ model::Problem ExpiredProblem(const model::Tombstone& tombstone) {
   if (!tombstone.vms.empty()) problem.vm = tombstone.vms.front();
   problem.first_seen = tombstone.first_seen;
   return problem;
+}
+
+model::Problem FirstSentTooFar(Time first_sent, Time now) {
+  return Make(
+      "first_sent_too_far",
+      fmt::format("The key is not known here, and the request says that it was first sent at "
+                  "{}; it is {} now. Nothing happened and the key is not used up. Look "
+                  "whether an earlier try made anything, then send it with the time of now.",
+                  FormatRfc3339(first_sent), FormatRfc3339(now)));
 }
 
 model::Problem OverloadedProblem() {

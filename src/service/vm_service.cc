@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "model/label.h"
 #include "model/limits.h"
+#include "model/request_limits.h"
 #include "service/pending.h"
 #include "service/queries.h"
 #include "workflows/power_vm.h"
@@ -55,7 +56,7 @@ void VmService::Create(CreateRequest request, Done done) {
   const bool is_known = known_keys_.Has(project, hash);
   // Resolved once: what the name means from now on is this request's no more.
   std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
-  std::optional<model::Problem> refusal = WhyNot(request.intent, image);
+  std::optional<model::Problem> refusal = WhyNot(request, image);
   if (!is_known && !refusal) {
     Claim(request, *image, pending);
     return;
@@ -84,11 +85,18 @@ void VmService::Create(CreateRequest request, Done done) {
   }
 }
 
-std::optional<model::Problem> VmService::WhyNot(const model::CreateIntent& intent,
+std::optional<model::Problem> VmService::WhyNot(const CreateRequest& request,
                                                 const std::optional<model::Image>& image) const {
   std::optional<model::Problem> closed;
   if (parts_.creates_closed) closed = parts_.creates_closed();
   if (closed) return closed;
+  if (request.first_sent) {
+    const Time now = parts_.ledger.Now();
+    const auto apart = std::chrono::abs(now - *request.first_sent);
+    if (apart > model::limits::kFirstSentTolerance)
+      return FirstSentTooFar(*request.first_sent, now);
+  }
+  const model::CreateIntent& intent = request.intent;
   if (!image) return ImageNotFound(intent.image);
   if (std::optional<std::string> changed = parts_.images.ProblemOf(*image)) {
     model::Problem problem;
@@ -346,7 +354,7 @@ std::expected<DryRun, model::Problem> VmService::WouldCreate(const CreateRequest
     return run;
   };
   const std::optional<model::Image> image = parts_.images.Resolve(request.intent.image);
-  if (std::optional<model::Problem> refusal = WhyNot(request.intent, image)) {
+  if (std::optional<model::Problem> refusal = WhyNot(request, image)) {
     return refuse(std::move(*refusal));
   }
   std::expected<ports::Submission, model::Problem> submission =

@@ -48,6 +48,9 @@ struct Asked {
 struct CreateRequest {
   Asked asked;  // Its key is required.
   model::CreateIntent intent;
+  // When the client says that it sent this for the first time. A key that is not known is only
+  // accepted within limits::kFirstSentTolerance of it: what was sent long ago may have been known.
+  std::optional<Time> first_sent;
   std::string user_data;  // Decoded, clear text; sealed before it is written anywhere.
 };
 
@@ -166,9 +169,9 @@ class VmService {
   model::Operation NewOperation(const Pending& pending, model::OperationKind kind);
   void Claim(const CreateRequest& request, const model::Image& image,
              const PendingPointer& pending);
-  // Why a create of this intent cannot be accepted now, apart from what its claim decides. `image`
-  // is what it names, if that is known.
-  std::optional<model::Problem> WhyNot(const model::CreateIntent& intent,
+  // Why this create cannot be accepted now, apart from what its claim decides. `image` is what it
+  // names, if that is known.
+  std::optional<model::Problem> WhyNot(const CreateRequest& request,
                                        const std::optional<model::Image>& image) const;
   void Submit(ports::Submission submission, const PendingPointer& pending);
   void CancelNow(const PendingPointer& pending, const model::OperationId& id);

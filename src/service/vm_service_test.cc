@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "model/request_limits.h"
 #include "service/service_rig.h"
 
 namespace vmonce::service {
@@ -122,6 +123,29 @@ TEST_F(VmServiceTest, FixesEveryNameOfABatchBeforeItIsAccepted) {
   EXPECT_EQ(batch[0].operation.items[1].subject, create.vms[1].id.value);
   EXPECT_EQ(rig_.sealer.Open(batch[0].operation.sealed_secrets, ToString(batch[0].operation.id)),
             std::string(kSecret));
+}
+
+// Report 59.
+TEST_F(VmServiceTest, AcceptsNoUnknownKeyThatWasFirstSentLongAgoOrIsSentFromTheFuture) {
+  const Time now = rig_.ledger.Now();
+  const auto sent = [&](const std::string& key, Milliseconds after) {
+    CreateRequest request = Rig::RequestOf(key, Rig::IntentOf(key));
+    request.first_sent = now + after;
+    return rig_.Create(std::move(request));
+  };
+  const std::chrono::seconds most = model::limits::kFirstSentTolerance;
+  EXPECT_TRUE(sent("old", -most));
+  EXPECT_TRUE(sent("new", most));
+  for (const Milliseconds after : {-most - Milliseconds(1), most + Milliseconds(1)}) {
+    const Outcome refused = sent("late", after);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "first_sent_too_far");
+  }
+  // Nothing was taken by the refusal, and what is known is answered however late it comes.
+  EXPECT_TRUE(rig_.Create("late", "late"));
+  const Outcome known = sent("late", -std::chrono::hours(24));
+  ASSERT_TRUE(known);
+  EXPECT_TRUE(known->is_replay);
 }
 
 TEST_F(VmServiceTest, KeepsNoSecretAndNoKeyInTheClear) {

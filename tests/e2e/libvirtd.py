@@ -21,7 +21,9 @@ class Libvirtd:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
+        # As one names a daemon of another machine, and of this one.
         self.uri = f"qemu+tcp://127.0.0.1:{self.port}/system"
+        self.local_uri = f"qemu+unix:///system?socket={self.dir}/socket/libvirt-sock"
         self.process = None
 
     def start(self):

@@ -3,7 +3,9 @@ On a simulated host."""
 import json
 import socket
 import threading
+import time
 import unittest
+from email.utils import formatdate, parsedate_to_datetime
 
 from node import E2eTest, Node, in_parallel, spec, wait_for
 
@@ -308,6 +310,28 @@ class Keys(E2eTest):
         self.assertEqual(first.vm["image"], "tiny")
         # The body as sent counts: the image by its other name is another request.
         self.expect(node.create(self.key, spec(self.name, image="tiny")), 422, "idempotency_key_reused")
+
+    def test_an_unknown_key_that_was_first_sent_long_ago_makes_nothing(self):
+        # Report 59.
+        node = self.shared
+
+        def sent(seconds):
+            headers = {"Idempotency-First-Sent": formatdate(time.time() + seconds, usegmt=True)}
+            return node.call("POST", "/v1/vms", spec(self.name), self.key, headers)
+
+        before = self.operations()
+        for seconds in (-360, 360):
+            late = sent(seconds)
+            self.expect(late, 412, "first_sent_too_far")
+            self.assertTrue(late.json["retry_same_key"])
+            self.assertLess(abs(parsedate_to_datetime(late.headers["Date"]).timestamp() - time.time()), 60)
+        self.assertEqual(self.operations(), before)
+        self.expect(node.call("POST", "/v1/vms", spec(self.name), self.key, {"Idempotency-First-Sent": "yesterday"}), 400,
+                    "invalid_request")
+        first = self.expect(sent(-240), 202)
+        self.assertEqual(self.expect(node.create(self.key, spec(self.name), wait=30), 200).vm["id"], first.vm["id"])
+        # What is known is answered, however late it comes.
+        self.assertEqual(self.expect(sent(-86400), 200).vm["id"], first.vm["id"])
 
     def test_a_stale_change_is_refused(self):
         node = self.shared

@@ -1,4 +1,4 @@
-"""libvirtd killed in the middle of a create, and QEMU killed under a machine: two daemons of the tests' own beside
+"""libvirtd frozen and killed in the middle of a create, and QEMU killed under a machine: two daemons of the tests' own beside
 the embedded hypervisor, and real guests."""
 import os
 import signal
@@ -10,6 +10,7 @@ from libvirtd import Libvirtd
 from node import STEPS, E2eTest, Node, needs_guest, spec, wait_for
 
 LAST_STEP = "SELECT coalesce(json_extract(items, '$[0].step'), 0) FROM operations ORDER BY sequence DESC LIMIT 1"
+CALL_DEADLINE = 60  # Of an effect, in the service.
 CALL_BEFORE = {"define": "create_seed", "start": "define"}
 
 
@@ -25,7 +26,7 @@ class Daemons(E2eTest):
             daemon = Libvirtd().start()
             self.addCleanup(daemon.close)
             self.daemons[name] = daemon
-            node.more_hosts.append({"id": name, "uri": daemon.uri, "accel": "tcg", "pool_path": daemon.dir + "/pool",
+            node.more_hosts.append({"id": name, "uri": daemon.local_uri, "accel": "tcg", "pool_path": daemon.dir + "/pool",
                                     "cpus": 8, "memory_mib": 2048, "disk_gib": 10})
         self.served = node.start()
         self.wait_for_hosts()
@@ -61,6 +62,42 @@ class Daemons(E2eTest):
             node.succeeded(first.operation["id"], 90)
             self.expect(node.delete(first.vm["id"]), 200)
         raise AssertionError(f"ten creates were all too fast to be met before {step}")
+
+    def events(self, first):
+        return [event for event, _ in self.served.timeline(first.operation["id"])]
+
+    def test_daemons_frozen_in_the_middle_of_a_define_and_of_a_start(self):
+        # Reports 5, 10, 31, 34 and 98: what takes effect late is adopted, or, where the VM was deleted meanwhile, removed.
+        node = self.served
+        defining, _ = self.meet("define", Libvirtd.freeze)
+        starting, other = self.meet("start", Libvirtd.freeze)
+        try:
+            frozen = time.monotonic()
+            # The rest of the fleet goes on as if nothing were.
+            small = []
+            for number in range(3):
+                answer = self.expect(node.create(f"warm-{number}", spec(f"warm-{number}", memory_mib=64), wait=60), 201)
+                self.assertEqual(answer.vm["host"], "local")
+                small.append((answer.vm["id"], answer.operation["id"]))
+            self.assertLess(time.monotonic() - frozen, CALL_DEADLINE)
+            for first, step in ((defining, "define"), (starting, "start")):
+                wait_for(f"{step} is past its deadline", lambda first=first: "step_unknown" in self.events(first),
+                         CALL_DEADLINE + 40, every=0.2)
+                wait_for("that is told", lambda first=first: node.operation(first.operation["id"])["state"] == "verifying",
+                         10)
+            deleted = self.expect(node.delete(starting.vm["id"], wait=None), 202)
+            self.assertEqual(node.vm(starting.vm["id"])["state"], "deleting")
+        finally:
+            for daemon in self.daemons.values():
+                daemon.thaw()
+        node.succeeded(defining.operation["id"], 120)
+        node.succeeded(deleted.operation["id"], 120)
+        self.assertEqual(node.ended(starting.operation["id"])["state"], "cancelled")
+        self.assertNotIn("place_undone", self.events(defining))
+        wanted = {vm: (operation, True, 0) for vm, operation in small}
+        wanted[defining.vm["id"]] = (defining.operation["id"], True, 0)
+        oracle.check_all(self, node, wanted, self.daemons.values())
+        self.assertEqual(self.daemons[other].running(), [])
 
     def test_a_daemon_killed_right_before_a_start_and_started_again(self):
         # Report 20: one process, ever.

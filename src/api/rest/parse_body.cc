@@ -144,6 +144,9 @@ Parsed<ParsedCreate> ParseCreate(const http::Request& request, const Sealer& sea
                   "Creating machines needs the header Idempotency-Key: make a random one, keep it, "
                   "and send it again with every retry. Nothing was done.");
   }
+  const Parsed<std::optional<Time>> first_sent = ParseFirstSent(request.headers);
+  if (!first_sent) return std::unexpected(first_sent.error());
+  parsed.request.first_sent = *first_sent;
   if (!asked->request.body.is_object()) return NotAnObject();
   JsonReader reader(asked->request.body.get_object(), "");
   parsed.request.intent = ReadIntent(reader);

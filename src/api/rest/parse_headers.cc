@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/http_date.h"
 #include "model/limits.h"
 
 namespace vmonce::rest {
@@ -145,6 +146,16 @@ std::chrono::seconds ParsePrefer(const http::HeaderList& headers) {
     }
   }
   return std::chrono::seconds(0);
+}
+
+Parsed<std::optional<Time>> ParseFirstSent(const http::HeaderList& headers) {
+  const std::vector<std::string_view> lines = headers.All("idempotency-first-sent");
+  if (lines.empty()) return std::nullopt;
+  const std::optional<Time> time = lines.size() == 1 ? ParseHttpDate(lines.front()) : std::nullopt;
+  if (time) return time;
+  return Refuse("invalid_request",
+                "Idempotency-First-Sent must be one date as in Sun, 06 Nov 1994 08:49:37 GMT",
+                "Idempotency-First-Sent");
 }
 
 Parsed<std::optional<std::int64_t>> ParseIfMatch(const http::HeaderList& headers) {

@@ -6,6 +6,7 @@
 #include <expected>
 #include <optional>
 
+#include "base/clock.h"
 #include "http/message.h"
 #include "model/idempotency.h"
 #include "model/problem.h"
@@ -21,6 +22,10 @@ Parsed<std::optional<model::IdempotencyKey>> ParseKeyHeader(const http::HeaderLi
 // The seconds of `Prefer: wait=N` (RFC 7240), at most limits::kPreferWait; zero when absent. What
 // is not understood is ignored, as section 2 there demands; of two, the first counts.
 std::chrono::seconds ParsePrefer(const http::HeaderList& headers);
+
+// Of Idempotency-First-Sent, an HTTP date; absent when the request has none. `invalid_request` for
+// anything else, and for several.
+Parsed<std::optional<Time>> ParseFirstSent(const http::HeaderList& headers);
 
 // The row version of If-Match; absent for none and for "*", which every VM that is there matches. A
 // tag that we never gave, and a weak one (RFC 9110 section 13.1.1), give kMatchesNothing.

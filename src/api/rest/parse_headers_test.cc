@@ -101,6 +101,21 @@ TEST(ParseHeaders, BareAndQuotedKeyAreOneKeyAndBadOnesAreNotRepeated) {
   }
 }
 
+TEST(ParseHeaders, AFirstSendingIsOneHttpDate) {
+  const auto sent =
+      ParseFirstSent(Headers("Idempotency-First-Sent", {"Sun, 06 Nov 1994 08:49:37 GMT"}));
+  EXPECT_EQ(sent, FromUnixMs(784'111'777'000));
+  EXPECT_EQ(ParseFirstSent({}), std::nullopt);
+  for (const std::vector<std::string>& lines :
+       {std::vector<std::string>{""},
+        {"784111777"},
+        {"Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"}}) {
+    const auto refused = ParseFirstSent(Headers("Idempotency-First-Sent", lines));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "invalid_request");
+  }
+}
+
 http::Request Change(const std::string& body, std::string_view name, const std::string& value) {
   http::Request request;
   request.host = "127.0.0.1:8080";

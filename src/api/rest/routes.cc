@@ -33,8 +33,8 @@ Codes Failures() {
 
 Codes OfCreate() {
   return With(With(With(Change(), Gate()), Failures()),
-              {"idempotency_key_required", "image_not_found", "image_changed", "name_taken",
-               "quota_exceeded", "no_capacity"});
+              {"idempotency_key_required", "first_sent_too_far", "image_not_found", "image_changed",
+               "name_taken", "quota_exceeded", "no_capacity"});
 }
 
 Codes OfVm() {
