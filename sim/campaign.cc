@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/unique_fd.h"
+#include "sim/workshop.h"
 
 namespace vmonce::sim {
 namespace {

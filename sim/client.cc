@@ -55,6 +55,9 @@ void Client::MakeOne(int number) {
   if (stage_.Happens(FaultKind::kFlood)) Flood(create);
   std::optional<service::Outcome> told = SendCreate(create, 8);
   if (create.key->operation && stage_.Happens(FaultKind::kOtherBody)) SendOtherBody(create);
+  if (create.key->operation && stage_.Happens(FaultKind::kPatchCrosses)) {
+    CrossWithPatch(create.key->vms[chance.Draw() % create.key->vms.size()]);
+  }
   if (create.key->operation && stage_.Happens(FaultKind::kDeleteCrosses)) {
     Pause(0, 3'000);
     if (chance.OneIn(3)) {
@@ -123,6 +126,37 @@ void Client::SendOtherBody(Create create) {
 }
 
 void Client::CrossWithDelete(const model::VmId& vm) { Change(Kind::kDelete, vm); }
+
+void Client::CrossWithPatch(const model::VmId& vm) {
+  const std::string mark = fmt::format("{}", stage_.work_chance.Draw() % 1'000);
+  service::ChangeRequest request;
+  request.kind = Kind::kUpdate;
+  request.vm = vm;
+  request.labels = std::map<std::string, std::string>{{Oracle::kMarkLabel, mark}};
+  if (stage_.work_chance.OneIn(2)) request.restart = model::RestartPolicy::kHostFailure;
+  request.asked.caller.project = project_;
+  request.asked.key = model::IdempotencyKey{"patch-" + ToString(vm)};
+  request.asked.request.method = "PATCH";
+  request.asked.request.route = "/v1/vms/" + ToString(vm);
+  request.asked.request.body = boost::json::value{{"labels", {{Oracle::kMarkLabel, mark}}}};
+  request.asked.redacted = request.asked.request;
+  request.asked.face = "rest";
+  // From the first try on it may be so.
+  stage_.oracle.Patched(vm, std::nullopt);
+  for (int i = 0; i < 6; ++i) {
+    const auto told =
+        Ask([request](service::VmService& service,
+                      service::Done done) { service.Change(request, std::move(done)); },
+            Milliseconds(10'000));
+    if (told) {
+      stage_.Tell(name_, "change of {}'s labels -> {}", ToString(vm).substr(24),
+                  *told ? "ok" : (*told).error().code);
+      if (*told) return stage_.oracle.Patched(vm, mark);
+    }
+    if (!IsWorthRetrying(told)) return;
+    Pause(100, 2'000);
+  }
+}
 
 void Client::Change(Kind kind, const model::VmId& vm) {
   for (int i = 0; i < 4; ++i) {

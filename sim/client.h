@@ -39,6 +39,7 @@ class Client {
   void Flood(const Create& create);
   void SendOtherBody(Create create);
   void CrossWithDelete(const model::VmId& vm);
+  void CrossWithPatch(const model::VmId& vm);
   void Change(service::ChangeRequest::Kind kind, const model::VmId& vm);
   void Cancel(const model::OperationId& operation);
   service::CreateRequest RequestOf(const Create& create) const;

@@ -65,7 +65,11 @@ class LedgerDoor final : public ports::Ledger {
   }
   Result<std::vector<model::OperationId>> Renew(std::span<const model::Lease> leases,
                                                 Milliseconds ttl) override {
-    return Write("renew", [&] { return base().Renew(leases, ttl); });
+    return Write("renew", [&] {
+      auto lost = base().Renew(leases, ttl);
+      if (lost) stage_.oracle.Renewed(leases, *lost);
+      return lost;
+    });
   }
   Result<ports::AdvanceOutcome> Record(const ports::Advance& advance) override {
     return Write("record", [&] {
@@ -330,6 +334,8 @@ class HostFaults final : public hypervisor::FaultPlan {
       default: FaultOfEffect(call, fault); break;
     }
     (void)vm;
+    stage_.settled_at =
+        std::max(stage_.settled_at, stage_.scheduler.now() + fault.hang + fault.apply_after);
     return fault;
   }
 
@@ -361,7 +367,8 @@ class HostFaults final : public hypervisor::FaultPlan {
   void FaultOfEffect(hypervisor::SimulatedCall call, hypervisor::Fault& fault) {
     if (stage_.Happens(FaultKind::kReplyLost)) fault.lose_reply = true;
     // What an embedded hypervisor does ends with the process, and late effects are the world's.
-    const Milliseconds settle = stage_.shape.settle;
+    const Milliseconds settle =
+        stage_.faults.Has(FaultKind::kStandby) ? stage_.shape.settle / 2 : stage_.shape.settle;
     if (settle.count() > 0 && stage_.Happens(FaultKind::kAppliedLate)) {
       // Never quite as long: beyond the settle time nothing is promised (protocol section 2).
       fault.outlives_undefine = call == hypervisor::SimulatedCall::kStart &&

@@ -13,6 +13,7 @@ namespace vmonce::sim {
 enum class FaultKind {
   kCrash,                  // A replica is killed between any two calls through its doors.
   kPause,                  // It stands still for longer than its lease.
+  kStandby,                // Its computer sleeps, and its monotonic clock does not count it.
   kClockJump,              // Its time of day is set, by up to ten minutes.
   kCommitUnknown,          // A transaction's outcome is not told: its rows are there.
   kCommitUnknownUndone,    // The same, and they are not.
@@ -33,11 +34,13 @@ enum class FaultKind {
   kOtherBody,              // A key comes again with another request.
   kFlood,                  // The same request many times at once.
   kDeleteCrosses,          // A machine is deleted, or its create cancelled, while it is made.
+  kPatchCrosses,           // Its labels and name are changed while it is made.
   kQuotaEdge,              // The quota is about what is asked for.
   kCapacityEdge,           // The hosts' capacity is.
   kStranger,               // A stranger's domain has a name like ours.
   kRemovedByHand,          // Somebody undefines a machine, or removes its disk, beside us.
   kMigrated,               // An operator moves a machine to another host, beside us.
+  kRepointed,              // A host's URI leads to another machine for a while.
   kTwoUris,                // Two hosts of the configuration are one machine.
   kOlderLedger,            // An older copy of the ledger is restored, served, and rebuilt.
   kLongSleep,              // Everything stands still for weeks: keys and records expire.

@@ -29,6 +29,7 @@ constexpr std::string_view kRare[] = {
     "reconciler.alarmed",
     "told.created",
     "told.existing",
+    "told.batch",
     "told.idempotency_key_reused",
     "told.idempotency_key_expired",
     "told.quota_exceeded",

@@ -34,10 +34,10 @@ class BrokenHost final : public ForwardingHypervisor {
     return seen;
   }
   Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override {
-    return Told(base_->CreateDisk(order, Guard(order.vm, guard)));
+    return Told(base_->CreateDisk(order, guard));
   }
   Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override {
-    return Told(base_->CreateSeed(order, Guard(order.vm, guard)));
+    return Told(base_->CreateSeed(order, guard));
   }
   Status Define(const ports::DomainOrder& order, const ports::EffectGuard& guard) override {
     if (mutant_ == Mutant::kIdentityNotFixed) {
@@ -47,23 +47,23 @@ class BrokenHost final : public ForwardingHypervisor {
       anew.name += std::to_string(attempts_);
       return base_->Define(anew, guard);
     }
-    return Told(base_->Define(order, Guard(order.vm, guard)));
+    return Told(base_->Define(order, guard));
   }
   Status Start(const model::VmId& vm, const ports::EffectGuard& guard) override {
-    return Told(base_->Start(IdOf(vm), Guard(vm, guard)));
+    return Told(base_->Start(IdOf(vm), guard));
   }
   Status Destroy(const model::VmId& vm, const ports::EffectGuard& guard) override {
     if (mutant_ == Mutant::kStrangersStopped) PowerOff(vm);
-    return Told(base_->Destroy(vm, UndoGuard(vm, guard)));
+    return Told(base_->Destroy(vm, guard));
   }
   Status Undefine(const model::VmId& vm, const ports::EffectGuard& guard) override {
-    return Told(base_->Undefine(vm, UndoGuard(vm, guard)));
+    return Told(base_->Undefine(vm, guard));
   }
   Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override {
-    return Told(base_->DeleteDisk(vm, UndoGuard(vm, guard)));
+    return Told(base_->DeleteDisk(vm, guard));
   }
   Status DeleteSeed(const model::VmId& vm, const ports::EffectGuard& guard) override {
-    return Told(base_->DeleteSeed(vm, UndoGuard(vm, guard)));
+    return Told(base_->DeleteSeed(vm, guard));
   }
 
  private:
@@ -85,19 +85,6 @@ class BrokenHost final : public ForwardingHypervisor {
     if (found == all->end()) return std::nullopt;
     return *found;
   }
-  // Passes whatever the label's fence, and however late.
-  ports::EffectGuard Unguarded(const model::VmId& vm, const ports::EffectGuard& guard) const {
-    ports::EffectGuard any{.fence = guard.fence};
-    const auto domain = stage_.machines[machine_].host->Find(vm);
-    if (domain && domain->label) any.fence = std::max(any.fence, domain->label->fence);
-    return any;
-  }
-  ports::EffectGuard Guard(const model::VmId& vm, const ports::EffectGuard& guard) const {
-    return mutant_ == Mutant::kFenceIgnoredBesideEffect ? Unguarded(vm, guard) : guard;
-  }
-  ports::EffectGuard UndoGuard(const model::VmId& vm, const ports::EffectGuard& guard) const {
-    return mutant_ == Mutant::kUndoNotFenced ? Unguarded(vm, guard) : Guard(vm, guard);
-  }
   void PowerOff(const model::VmId& vm) {
     // A refusal is no matter here.
     (void)stage_.machines[machine_].host->ChangeDomain(
@@ -114,12 +101,80 @@ class BrokenHost final : public ForwardingHypervisor {
   int attempts_ = 0;
 };
 
+// A host that does not look at all of the guard.
+class UnguardedHost final : public ForwardingHypervisor {
+ public:
+  UnguardedHost(Mutant mutant, std::shared_ptr<hypervisor::SimulatedHost> reached,
+                std::unique_ptr<ports::Hypervisor> base)
+      : ForwardingHypervisor(std::move(base)), mutant_(mutant), reached_(std::move(reached)) {}
+
+  Result<ports::HostFacts> Connect(const model::HostMarker& marker,
+                                   ports::MarkerPolicy policy) override {
+    const bool is_any = mutant_ == Mutant::kMarkerNotRequired;
+    return base_->Connect(marker, is_any ? ports::MarkerPolicy::kWriteIfNone : policy);
+  }
+  Status CreateDisk(const ports::DiskOrder& order, const ports::EffectGuard& guard) override {
+    return base_->CreateDisk(order, Guard(order.vm, guard));
+  }
+  Status CreateSeed(const ports::SeedOrder& order, const ports::EffectGuard& guard) override {
+    return base_->CreateSeed(order, Guard(order.vm, guard));
+  }
+  Status Define(const ports::DomainOrder& order, const ports::EffectGuard& guard) override {
+    return base_->Define(order, Guard(order.vm, guard));
+  }
+  Status Start(const model::VmId& vm, const ports::EffectGuard& guard) override {
+    return base_->Start(vm, Guard(vm, guard));
+  }
+  Status Destroy(const model::VmId& vm, const ports::EffectGuard& guard) override {
+    return base_->Destroy(vm, UndoGuard(vm, guard));
+  }
+  Status Undefine(const model::VmId& vm, const ports::EffectGuard& guard) override {
+    return base_->Undefine(vm, UndoGuard(vm, guard));
+  }
+  Status DeleteDisk(const model::VmId& vm, const ports::EffectGuard& guard) override {
+    return base_->DeleteDisk(vm, UndoGuard(vm, guard));
+  }
+  Status DeleteSeed(const model::VmId& vm, const ports::EffectGuard& guard) override {
+    return base_->DeleteSeed(vm, UndoGuard(vm, guard));
+  }
+
+ private:
+  static ports::EffectGuard AnyFence(ports::EffectGuard guard,
+                                     const std::optional<hypervisor::SimulatedDomain>& domain) {
+    if (domain && domain->label) guard.fence = std::max(guard.fence, domain->label->fence);
+    return guard;
+  }
+  static ports::EffectGuard AnyTime(ports::EffectGuard guard) {
+    guard.deadline = kNever;
+    guard.renewed = nullptr;
+    return guard;
+  }
+  ports::EffectGuard Guard(const model::VmId& vm, const ports::EffectGuard& guard) const {
+    if (mutant_ == Mutant::kFenceIgnoredBesideEffect) return AnyFence(guard, reached_->Find(vm));
+    return mutant_ == Mutant::kDeadlineIgnored ? AnyTime(guard) : guard;
+  }
+  ports::EffectGuard UndoGuard(const model::VmId& vm, const ports::EffectGuard& guard) const {
+    if (mutant_ != Mutant::kUndoNotFenced) return Guard(vm, guard);
+    return AnyTime(AnyFence(guard, reached_->Find(vm)));
+  }
+
+  const Mutant mutant_;
+  const std::shared_ptr<hypervisor::SimulatedHost> reached_;
+};
+
 }  // namespace
 
 std::unique_ptr<ports::Hypervisor> Mutated(Stage& stage, std::size_t machine,
                                            std::unique_ptr<ports::Hypervisor> host) {
   if (!stage.mutant) return host;
   return std::make_unique<BrokenHost>(stage, *stage.mutant, machine, std::move(host));
+}
+
+std::unique_ptr<ports::Hypervisor> MutatedGuards(Stage& stage,
+                                                 std::shared_ptr<hypervisor::SimulatedHost> reached,
+                                                 std::unique_ptr<ports::Hypervisor> host) {
+  if (!stage.mutant) return host;
+  return std::make_unique<UnguardedHost>(*stage.mutant, std::move(reached), std::move(host));
 }
 
 }  // namespace vmonce::sim

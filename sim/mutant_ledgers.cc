@@ -75,6 +75,10 @@ class BrokenStore final : public ForwardingLedger {
 
   ports::AcceptOutcome AcceptOne(const ports::Submission& asked) {
     ports::Submission submission = asked;
+    if (auto* update = std::get_if<ports::UpdateVm>(&submission.change);
+        update != nullptr && mutant_ == Mutant::kPatchLost) {
+      update->labels.reset();
+    }
     auto* create = std::get_if<ports::CreateVms>(&submission.change);
     if (create == nullptr) return base_.Accept(std::span(&submission, 1)).front();
     const Key key{submission.operation.project, submission.operation.key_hash.value_or(Digest{})};

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, kMutants> kNames{
     "unknown_taken_for_done",
     "fence_ignored_in_ledger",
     "fence_ignored_beside_effect",
+    "deadline_ignored",
     "undo_not_fenced",
     "fence_not_increased",
     "renewal_always_succeeds",
@@ -39,6 +40,13 @@ constexpr std::array<std::string_view, kMutants> kNames{
     "user_data_dropped",
     "secret_in_timeline",
     "events_told_twice",
+    "patch_lost",
+    "marker_not_required",
+    "rebuild_forgets_keys",
+    "rebuild_gives_new_ids",
+    "rebuild_skips_machines",
+    "rebuild_takes_strangers",
+    "rebuild_keeps_sequence",
 };
 
 engine::Step* FindStep(engine::Saga& saga, std::string_view name) {

@@ -11,7 +11,12 @@
 #include "engine/saga.h"
 #include "ports/hypervisor.h"
 #include "ports/ledger.h"
+#include "ports/ledger_rebuild.h"
 #include "workflows/reconcile_vms.h"
+
+namespace vmonce::hypervisor {
+class SimulatedHost;
+}
 
 namespace vmonce::sim {
 
@@ -25,8 +30,9 @@ enum class Mutant {
   kTextBelieved,              // "not found" in an error's text is taken for absence.
   kUnknownTakenForDone,       // An effect's unknown outcome is taken for done.
   kFenceIgnoredInLedger,      // A record is written whatever its fence.
-  kFenceIgnoredBesideEffect,  // An effect is carried out whatever the label's fence and the lease.
-  kUndoNotFenced,             // The same, of what takes away only.
+  kFenceIgnoredBesideEffect,  // An effect is carried out whatever the label's fence.
+  kDeadlineIgnored,           // An effect is carried out although its lease ran out.
+  kUndoNotFenced,             // Both, of what takes away only.
   kFenceNotIncreased,         // A take-over goes on with the old fence.
   kRenewalAlwaysSucceeds,     // A lost lease is never told.
   kSettleIgnored,             // A not-found is believed before the settle time.
@@ -49,8 +55,15 @@ enum class Mutant {
   kUserDataDropped,    // Sealed user data is dropped with the first record.
   kSecretInTimeline,
   kEventsToldTwice,
+  kPatchLost,              // A change of a VM is told and not made.
+  kMarkerNotRequired,      // A registered host may be an empty machine.
+  kRebuildForgetsKeys,     // What is read from the hosts has no key.
+  kRebuildGivesNewIds,     // It has other ids.
+  kRebuildSkipsMachines,   // One is not read.
+  kRebuildTakesStrangers,  // What has no label is taken for ours.
+  kRebuildKeepsSequence,   // The next accept number is below those in labels.
 };
-inline constexpr std::size_t kMutants = static_cast<std::size_t>(Mutant::kEventsToldTwice) + 1;
+inline constexpr std::size_t kMutants = static_cast<std::size_t>(Mutant::kRebuildKeepsSequence) + 1;
 
 // "look_skipped", ...
 std::string_view ToString(Mutant mutant);
@@ -62,6 +75,14 @@ std::unique_ptr<ports::Ledger> MutatedStore(Stage& stage);
 std::unique_ptr<ports::Ledger> Mutated(Stage& stage, std::unique_ptr<ports::Ledger> ledger);
 std::unique_ptr<ports::Hypervisor> Mutated(Stage& stage, std::size_t machine,
                                            std::unique_ptr<ports::Hypervisor> host);
+// Beside the effect, below everything that counts the time of calls.
+std::unique_ptr<ports::Hypervisor> MutatedGuards(Stage& stage,
+                                                 std::shared_ptr<hypervisor::SimulatedHost> reached,
+                                                 std::unique_ptr<ports::Hypervisor> host);
+// What a rebuild writes to, and reads from.
+std::unique_ptr<ports::LedgerRebuild> MutatedRows(Stage& stage);
+std::unique_ptr<ports::Hypervisor> MutatedReading(Stage& stage,
+                                                  std::unique_ptr<ports::Hypervisor> host);
 engine::SagaTable Mutated(Stage& stage, const engine::SagaTable& sagas);
 workflows::ReconcileSettings Mutated(const Stage& stage, workflows::ReconcileSettings settings);
 Milliseconds MutatedSettle(const Stage& stage, Milliseconds settle);

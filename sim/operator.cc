@@ -15,6 +15,7 @@ void Operator::Run() {
     DeclareDead();
     RemoveByHand();
     Migrate();
+    Repoint();
   }
   is_done_ = true;
 }
@@ -99,6 +100,50 @@ void Operator::Migrate() {
       stage_.oracle.SetHand(Oracle::Hand::kOurs);
       return;
     }
+  }
+}
+
+// A mistake in the configuration, for a while: the URI of a host that was registered leads to an
+// empty machine, or to another one of ours.
+void Operator::Repoint() {
+  for (std::size_t i = 0; i < stage_.machines.size(); ++i) {
+    Machine& machine = stage_.machines[i];
+    if (!MayRepoint(machine) || !stage_.Happens(FaultKind::kRepointed)) continue;
+    const bool is_ours = stage_.machines.size() > 1 && stage_.work_chance.OneIn(2);
+    machine.repointed = is_ours
+                            ? stage_.machines[(i + 1) % stage_.machines.size()].host
+                            : std::make_shared<hypervisor::SimulatedHost>(
+                                  hypervisor::SimulatedOptions{}, stage_.clock, stage_.no_threads);
+    stage_.Tell("operator", "lets the URI of {} lead to {}", machine.id.value,
+                is_ours ? "another host's machine" : "an empty machine");
+    RestartReplicas();
+    const Instant end =
+        stage_.scheduler.now() + Milliseconds(stage_.work_chance.Between(5'000, 60'000));
+    while (stage_.scheduler.now() < end) stage_.scheduler.Park(end);
+    stage_.Tell("operator", "sets the URI of {} right", machine.id.value);
+    machine.repointed = nullptr;
+    RestartReplicas();
+    return;
+  }
+}
+
+// One that was never reached is whatever its URI leads to.
+bool Operator::MayRepoint(const Machine& machine) const {
+  const auto shares = [&](const Machine& other) {
+    return other.id != machine.id && other.host == machine.host;
+  };
+  if (std::ranges::any_of(stage_.machines, shares)) return false;
+  const auto hosts = stage_.ledger->Hosts();
+  if (!hosts) return false;
+  const auto row = std::ranges::find(*hosts, machine.id, &model::Host::id);
+  return row != hosts->end() && row->is_registered;
+}
+
+void Operator::RestartReplicas() {
+  for (const auto& replica : replicas_) {
+    if (!replica->IsUp()) continue;
+    replica->Crash();
+    replica->Boot();
   }
 }
 

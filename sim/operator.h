@@ -10,6 +10,7 @@
 
 namespace vmonce::sim {
 
+struct Machine;
 struct Stage;
 
 class Operator {
@@ -30,6 +31,9 @@ class Operator {
   void DeclareDead();
   void RemoveByHand();
   void Migrate();
+  void Repoint();
+  bool MayRepoint(const Machine& machine) const;
+  void RestartReplicas();
   bool IsOurs(const hypervisor::SimulatedDomain& domain) const;
   void Declare(const model::HostId& host, model::HostState state);
 

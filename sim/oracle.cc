@@ -27,6 +27,10 @@ bool IsRefusalOfNew(std::string_view code) {
 }  // namespace
 
 void Oracle::Break(std::string_view invariant, std::string what) {
+  if (is_trial_) {
+    ++trial_breaches_;
+    return;
+  }
   stage_.story.Break(invariant, std::move(what));
 }
 
@@ -61,6 +65,7 @@ void Oracle::CreateAnswered(KeyStory& key, int body, const service::Outcome& out
     CheckRefusal(key, outcome.error());
     return;
   }
+  if (outcome->vms.size() > 1) stage_.story.Mark("told.batch");
   CheckLive(*outcome);
   if (!outcome->operation) return Break("one_answer_for_a_key", "a create without an operation");
   std::vector<model::VmId> vms;
@@ -133,6 +138,7 @@ void Oracle::DeleteAnswered(const model::VmId& vm, const service::Outcome& outco
 void Oracle::LedgerIsOlder() {
   was_restored_ = true;
   fences_.clear();
+  marks_.clear();
   const model::LedgerId ledger = stage_.ledger->Id();
   std::set<model::VmId> whole;
   std::int64_t newest = 0;
@@ -186,6 +192,42 @@ void Oracle::Recorded(const ports::Advance& advance, ports::AdvanceOutcome outco
   }
 }
 
+void Oracle::Renewed(std::span<const model::Lease> leases,
+                     std::span<const model::OperationId> lost) {
+  for (const model::Lease& lease : leases) {
+    const std::int64_t fence = fences_[lease.operation];
+    if (lease.fence.value >= fence) continue;
+    if (std::ranges::find(lost, lease.operation) != lost.end()) continue;
+    Break("a_lost_lease_is_told",
+          fmt::format("operation {}: fence {} is renewed after {} was given",
+                      ToString(lease.operation), lease.fence.value, fence));
+  }
+}
+
+void Oracle::EffectTookPlace(const Effect& effect) {
+  if (&effect.reached != effect.host.host.get()) {
+    Break("a_host_is_who_it_says",
+          fmt::format("{} leads to another machine, and {} is changed there", effect.host.id.value,
+                      Short(effect.vm)));
+  }
+  if (effect.at >= effect.guard.Deadline()) {
+    Break("an_effect_is_in_time", fmt::format("{}: {} is changed after its lease ran out",
+                                              effect.host.id.value, Short(effect.vm)));
+  }
+  const auto domain = effect.reached.Find(effect.vm);
+  std::optional<model::Label> label = domain ? domain->label : std::nullopt;
+  const bool was_changed = changed_ == effect.vm && changed_turn_ == stage_.scheduler.turns();
+  if (!domain && was_changed) label = label_before_;
+  if (!label || label->ledger != stage_.ledger->Id() || label->fence <= effect.guard.fence) return;
+  Break("a_stale_effect_is_refused",
+        fmt::format("{}: {} is changed with fence {}, and its label has {}", effect.host.id.value,
+                    Short(effect.vm), effect.guard.fence.value, label->fence.value));
+}
+
+void Oracle::Patched(const model::VmId& vm, std::optional<std::string> mark) {
+  marks_[vm] = std::move(mark);
+}
+
 bool Oracle::IsUsable(const model::HostId& host) const {
   const auto hosts = stage_.ledger->Hosts();
   if (!hosts) return false;
@@ -196,6 +238,9 @@ bool Oracle::IsUsable(const model::HostId& host) const {
 void Oracle::HostChanged(const model::HostId& host, const model::VmId& vm,
                          const std::optional<hypervisor::SimulatedDomain>& before,
                          const std::optional<hypervisor::SimulatedDomain>& after) {
+  changed_ = vm;
+  changed_turn_ = stage_.scheduler.turns();
+  label_before_ = before ? before->label : std::nullopt;
   if (hand_ == Hand::kMeddler) meddled_.insert(vm);
   if (hand_ != Hand::kOurs) return;
   stage_.Tell(host.value, "domain {}: {} -> {}", Short(vm),

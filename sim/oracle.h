@@ -17,6 +17,17 @@ namespace vmonce::sim {
 
 struct Stage;
 
+struct Machine;
+
+// What a host has done for a worker.
+struct Effect {
+  const Machine& host;                       // That was meant,
+  const hypervisor::SimulatedHost& reached;  // and that was reached.
+  model::VmId vm;
+  const ports::EffectGuard& guard;
+  Instant at;  // By the clock that the guard's deadline is of.
+};
+
 // One key as its client knows it.
 struct KeyStory {
   model::ProjectId project;
@@ -39,6 +50,9 @@ class Oracle {
   KeyStory& Key(const model::ProjectId& project, const std::string& key);
   void CreateAnswered(KeyStory& key, int body, const service::Outcome& outcome);
   void DeleteAnswered(const model::VmId& vm, const service::Outcome& outcome);
+  // Its mark, a label, was changed so; absent: whether it was is not known.
+  void Patched(const model::VmId& vm, std::optional<std::string> mark);
+  static constexpr const char* kMarkLabel = "mark";
   // Everything of before may have expired.
   void TimePassed();
 
@@ -46,11 +60,14 @@ class Oracle {
   void Accepted(const model::Operation& operation);
   void Taken(const model::Operation& operation);
   void Recorded(const ports::Advance& advance, ports::AdvanceOutcome outcome);
+  void Renewed(std::span<const model::Lease> leases, std::span<const model::OperationId> lost);
 
   // --- Hosts
   void HostChanged(const model::HostId& host, const model::VmId& vm,
                    const std::optional<hypervisor::SimulatedDomain>& before,
                    const std::optional<hypervisor::SimulatedDomain>& after);
+  // Called before anything else happens in the world.
+  void EffectTookPlace(const Effect& effect);
   void Observed(const ports::Observation& observation);
   void SeedOrdered(const ports::SeedOrder& order);
   // Whose doing it is, what happens on hosts from now on: ours; the weather's, a power cut say,
@@ -62,6 +79,8 @@ class Oracle {
   void HostWasGivenUp(const model::HostId& host) { given_up_.insert(host); }
   // A machine that nobody made and nobody may remove.
   void Planted(const model::HostId& host, const model::VmId& vm) { planted_.insert({host, vm}); }
+  // And one that is none of ours.
+  void Strange(const model::VmId& vm) { strangers_.insert(vm); }
   // The ledger is an older copy of itself: what has no machine may be forgotten, what has one
   // never.
   void LedgerIsOlder();
@@ -73,6 +92,9 @@ class Oracle {
 
   // --- When nothing is in flight any more
   void Audit();
+  // Whether Audit() would find nothing; breaks nothing.
+  bool IsAllWell();
+  bool IsAnyUnclaimed() const { return !planted_.empty(); }
   // Marks the rare places of every operation's story.
   void MarkWhatHappened();
 
@@ -88,6 +110,7 @@ class Oracle {
   void AuditKeys();
   void AuditRows();
   void AuditRow(const model::Vm& vm);
+  void AuditMark(const model::Vm& vm);
   bool HasFailedStart(const model::Vm& vm);
   void AuditHosts();
   void AuditSums();
@@ -102,9 +125,18 @@ class Oracle {
   Hand hand_ = Hand::kOurs;
   std::set<model::HostId> given_up_;
   bool is_calm_ = false;
+  // What is not as it must be is counted, and may still become so.
+  bool is_trial_ = false;
+  int trial_breaches_ = 0;
   bool was_restored_ = false;
   bool is_behind_ = false;
   std::set<std::pair<model::HostId, model::VmId>> planted_;
+  std::set<model::VmId> strangers_;
+  std::map<model::VmId, std::optional<std::string>> marks_;
+  // The last change of a domain: what its label said before, and when.
+  model::VmId changed_;
+  std::optional<model::Label> label_before_;
+  std::uint64_t changed_turn_ = 0;
 };
 
 }  // namespace vmonce::sim

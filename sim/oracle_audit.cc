@@ -23,6 +23,14 @@ void Oracle::Audit() {
   AuditEvents();
 }
 
+bool Oracle::IsAllWell() {
+  is_trial_ = true;
+  trial_breaches_ = 0;
+  Audit();
+  is_trial_ = false;
+  return trial_breaches_ == 0;
+}
+
 void Oracle::MarkWhatHappened() {
   for (const auto& [id, fence] : fences_) {
     const auto lines = stage_.ledger->Timeline(id);
@@ -99,8 +107,18 @@ void Oracle::AuditRows() {
   for (const model::Vm& vm : AllRows()) AuditRow(vm);
 }
 
+// What a person has changed stays so, whatever a worker records of the same row.
+void Oracle::AuditMark(const model::Vm& vm) {
+  const auto set = marks_.find(vm.id);
+  if (set == marks_.end() || !set->second) return;
+  const auto label = vm.labels.find(kMarkLabel);
+  if (label != vm.labels.end() && label->second == *set->second) return;
+  Break("a_change_stays", NameOf(vm) + " has lost the label that it was told to have");
+}
+
 void Oracle::AuditRow(const model::Vm& vm) {
   if (vm.holder) Break("holds_are_given_back", NameOf(vm) + " is still held");
+  AuditMark(vm);
   int domains = 0;
   int running = 0;
   int volumes = 0;
@@ -166,6 +184,12 @@ bool Oracle::HasFailedStart(const model::Vm& vm) {
 }
 
 void Oracle::AuditHosts() {
+  for (const model::VmId& vm : strangers_) {
+    const auto row = stage_.ledger->GetVm(vm);
+    if (row && row->has_value()) {
+      Break("strangers_are_left_alone", "a stranger's domain has a row in the ledger");
+    }
+  }
   for (const auto& [host, vm] : planted_) {
     const auto machine = std::ranges::find(stage_.machines, host, &Machine::id);
     if (machine->host->Find(vm)) continue;

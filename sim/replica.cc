@@ -13,6 +13,7 @@
 #include "service/reconciler.h"
 #include "service/waiters.h"
 #include "sim/doors.h"
+#include "sim/guard_watch.h"
 #include "sim/mutants.h"
 #include "sim/stage.h"
 #include "workflows/workflows.h"
@@ -25,12 +26,13 @@ namespace limits = model::limits;
 constexpr Milliseconds kTtl{15'000};
 // Work that nobody announced waits so long; a made-up second costs what a real one of a busy
 // replica does, so nobody polls twice in one.
-constexpr Milliseconds kPoll{5'000};
+constexpr Milliseconds kPoll{20'000};
 // A third of production's: a world has minutes.
 constexpr Milliseconds kCallDeadline{20'000};
 constexpr Milliseconds kLookDeadline{8'000};
-constexpr Milliseconds kReconcileEvery{30'000};
 constexpr Milliseconds kOrphanGrace{120'000};
+// Some share a place, and writing nothing into a hundred thousand costs as much as a whole world.
+constexpr std::size_t kKnownKeys = 16;
 
 model::Image TinyImage() {
   model::Image image;
@@ -57,7 +59,7 @@ struct Replica::Process {
   Process(Stage& s, Owner owner, const std::string& who, int incarnation)
       : stage(s),
         clock(s.scheduler),
-        threads(s.scheduler, owner, s.replica_chance, s.shape.yield_one_in),
+        threads(s.scheduler, owner, clock, s.replica_chance, s.shape.yield_one_in),
         replica{fmt::format("r-{:016x}", incarnation)},
         ledger(Mutated(s, NewLedgerDoor(s, who))),
         fleet(*ledger, threads, *s.null_logger),
@@ -109,9 +111,12 @@ void Replica::Process::AddHosts(const std::string& who) {
     const Machine& machine = stage.machines[i];
     // What is ordered of a remote daemon outlives who ordered it; an embedded one dies with it.
     Threads& late = stage.shape.is_embedded ? static_cast<Threads&>(threads) : stage.world_threads;
-    auto raw = std::make_shared<hypervisor::SimulatedDriver>(
-        machine.host, NewHostFaults(stage, i),
+    auto driver = std::make_unique<hypervisor::SimulatedDriver>(
+        machine.reached(), NewHostFaults(stage, i),
         hypervisor::SimulatedDriverOptions{Milliseconds(0), stage.shape.settle}, clock, late);
+    std::shared_ptr<ports::Hypervisor> raw =
+        Watched(stage, i, machine.reached(), clock,
+                MutatedGuards(stage, machine.reached(), std::move(driver)));
     auto bounded = std::make_unique<hypervisor::HostThreads>(
         std::move(raw),
         hypervisor::HostThreadsOptions{
@@ -164,14 +169,15 @@ void Replica::Process::Wire() {
                                                                  .disk_gib = 1'000'000}}),
           1'000,
           std::chrono::seconds(30),
-          {}});
+          {},
+          kKnownKeys});
   reconciler = std::make_unique<service::Reconciler>(
       parts, threads, *stage.null_logger,
       Mutated(
           stage,
           workflows::ReconcileSettings{kOrphanGrace, kTtl + settle, limits::kStraySightings,
                                        limits::kSweepRemovalsMin, limits::kSweepRemovalsPercent}),
-      kReconcileEvery);
+      stage.shape.reconcile_every);
   sweeper = std::make_unique<engine::Periodic>(
       "sweep", limits::kSweepEvery, [this] { (void)ledger->Sweep({}, limits::kSweepRows); }, clock,
       threads);
@@ -213,6 +219,7 @@ void Replica::Boot() {
   process_ = std::make_unique<Process>(stage_, owner_, who, owner_);
   Process& process = *process_;
   process.clock.SetSkew(skew_);
+  process.clock.SetSlept(slept_);
   stage_.scheduler.Spawn(owner_, who + " main", [&process, who] {
     process.AddHosts(who);
     process.Wire();
@@ -260,6 +267,22 @@ void Replica::MarkWhatHappened() const {
 void Replica::SetSkew(Milliseconds skew) {
   skew_ = skew;
   if (process_) process_->clock.SetSkew(skew);
+}
+
+void Replica::MaySleep() {
+  // A lease lives through one sleep at most, so what is still ordered under it is ordered within
+  // half a settle time of its end, and may take effect in the other half (sim/doors).
+  const Milliseconds longest = stage_.shape.settle / 2;
+  if (!process_ || longest < Milliseconds(2'000) || stage_.scheduler.now() < awake_until_ ||
+      !stage_.Happens(FaultKind::kStandby)) {
+    return;
+  }
+  const auto sleep = Milliseconds(stage_.work_chance.Between(1'000, longest.count() - 1'000));
+  stage_.Tell(name_, "its computer sleeps for {} ms", sleep.count());
+  slept_ += sleep;
+  process_->clock.SetSlept(slept_);
+  awake_until_ = stage_.scheduler.now() + sleep + 2 * kTtl;
+  stage_.scheduler.Pause(owner_, stage_.scheduler.now() + sleep);
 }
 
 bool Replica::Post(std::function<void(service::VmService&)> request) {

@@ -30,6 +30,8 @@ class Replica {
   Owner owner() const { return owner_; }
   const std::string& name() const { return name_; }
   void SetSkew(Milliseconds skew);
+  // Its computer sleeps now and then; the caller runs in it.
+  void MaySleep();
 
   // Runs a request in it, as a server's thread would. False: nobody listens there.
   bool Post(std::function<void(service::VmService&)> request);
@@ -45,6 +47,8 @@ class Replica {
   Owner owner_ = kWorld;
   int boots_ = 0;
   Milliseconds skew_{0};
+  Milliseconds slept_{0};
+  Instant awake_until_{};  // It does not sleep before.
   std::unique_ptr<Process> process_;
 };
 

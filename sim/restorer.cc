@@ -1,9 +1,9 @@
 #include "sim/restorer.h"
 
-#include "base/check.h"
 #include "hypervisor/host_threads.h"
 #include "hypervisor/simulated_driver.h"
 #include "sim/doors.h"
+#include "sim/mutants.h"
 #include "sim/stage.h"
 #include "workflows/rebuild.h"
 
@@ -27,11 +27,12 @@ std::unique_ptr<workflows::Fleet> NewFleet(Stage& stage) {
         stage.world_threads);
     hypervisor::HostThreadsOptions options{machine.id.value, 3,          kCallBound,
                                            kLookBound,       kLookBound, {}};
-    fleet->Add({machine.id, "simulated:" + machine.id.value, {}},
-               NewHostDoor(stage, "rebuild", machine.id.value,
-                           std::make_unique<hypervisor::HostThreads>(
-                               std::move(raw), std::move(options), stage.clock, stage.world_threads,
-                               *stage.null_logger)));
+    fleet->Add(
+        {machine.id, "simulated:" + machine.id.value, {}},
+        NewHostDoor(stage, "rebuild", machine.id.value,
+                    MutatedReading(stage, std::make_unique<hypervisor::HostThreads>(
+                                              std::move(raw), std::move(options), stage.clock,
+                                              stage.world_threads, *stage.null_logger))));
   }
   return fleet;
 }
@@ -56,13 +57,13 @@ void Restorer::Run() {
     is_done_ = true;
     return;
   }
-  auto copy = stage_.ledger->Content();
-  CHECK(copy.has_value());
+  stage_.ledgers.Copy();
   stage_.Tell("operator", "copies the ledger");
   Sleep(Milliseconds(stage_.work_chance.Between(1'000, 40'000)));
 
   Close();
-  Replace(std::move(*copy));
+  stage_.ledgers.Restore();
+  stage_.store = MutatedStore(stage_);
   stage_.Tell("operator", "restores the copy");
   stage_.oracle.LedgerIsOlder();
   // A host that does not answer is compared when it does, and until then what it has is not known.
@@ -96,23 +97,12 @@ void Restorer::Reopen() {
   for (const auto& replica : replicas_) replica->Boot();
 }
 
-void Restorer::Replace(std::string content) {
-  ledger::SqliteLedgerOptions options;
-  options.has_checkpoint_thread = false;
-  options.content = std::move(content);
-  stage_.store.reset();
-  auto opened = ledger::SqliteLedger::Open(options, stage_.clock, stage_.replica_chance,
-                                           stage_.no_threads, *stage_.null_logger);
-  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
-  stage_.ledger = std::move(*opened);
-  stage_.store = MutatedStore(stage_);
-}
-
 bool Restorer::Rebuild() {
   for (int i = 0; i < kTries; ++i) {
     const auto fleet = NewFleet(stage_);
-    workflows::Rebuild rebuild({*stage_.ledger, *stage_.ledger, *stage_.ledger, *fleet,
-                                stage_.clock, stage_.replica_chance});
+    const auto rows = MutatedRows(stage_);
+    workflows::Rebuild rebuild(
+        {*stage_.ledger, *rows, *stage_.ledger, *fleet, stage_.clock, stage_.replica_chance});
     const auto report = rebuild.Run({});
     stage_.Tell("operator", "rebuilds the ledger: {}", report ? "done" : report.error().detail);
     if (report && report->IsWhole()) return true;

@@ -26,7 +26,6 @@ class Restorer {
   // Every replica is killed, and none starts; what they left out has taken effect.
   void Close();
   void Reopen();
-  void Replace(std::string content);
   bool Rebuild();
 
   Stage& stage_;

@@ -65,9 +65,9 @@ void Scheduler::Switch() {
 }
 
 bool Scheduler::RunUntilEnded(FiberId wanted, std::uint64_t turns) {
-  const std::uint64_t last = turns_ + turns;
+  last_turn_ = turns_ + turns;
   while (!HasEnded(wanted)) {
-    if (++turns_ > last) return false;
+    if (++turns_ > last_turn_) return false;
     FireDue();
     if (ready_.empty()) {
       if (!AdvanceToNextTimer()) return false;
@@ -119,7 +119,16 @@ void Scheduler::FireDue() {
   }
 }
 
+bool Scheduler::IsAloneUntil(Instant then) const {
+  return ready_.empty() && (timers_.empty() || timers_.front().at > then) && turns_ < last_turn_ &&
+         !IsPaused(CurrentOwner());
+}
+
 void Scheduler::Yield() {
+  if (IsAloneUntil(now_)) {
+    ++turns_;
+    return;
+  }
   fibers_[current_]->state = State::kReady;
   ready_.push_back(current_);
   Switch();
@@ -130,6 +139,11 @@ bool Scheduler::Park(Instant deadline) {
   fiber.was_woken = false;
   if (deadline <= now_) {
     Yield();
+    return false;
+  }
+  if (deadline != kNever && IsAloneUntil(deadline)) {
+    ++turns_;
+    now_ = deadline;
     return false;
   }
   fiber.state = State::kParked;

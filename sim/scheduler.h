@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "sim/chance.h"
-#include "sim/workshop.h"
+#include "sim/stacks.h"
 
 namespace vmonce::sim {
 
@@ -95,11 +95,14 @@ class Scheduler {
   void FireDue();
   void Abandon(Fiber& fiber);
   FiberId PickReady();
+  // Nobody but the current fiber can run before `then`: it goes on without a switch.
+  bool IsAloneUntil(Instant then) const;
 
   Chance chance_;
   Stacks& stacks_;
   Instant now_{};
   std::uint64_t turns_ = 0;
+  std::uint64_t last_turn_ = 0;
   std::uint64_t order_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<FiberId> ready_;

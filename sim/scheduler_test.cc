@@ -84,7 +84,8 @@ TEST_F(SchedulerTest, APausedProcessStandsStillAndThenGoesOn) {
 }
 
 TEST_F(SchedulerTest, AMonitorLetsOneInAndWakesWhoWaits) {
-  FiberThreads threads(scheduler, kWorld, chance, 2);
+  WorldClock clock(scheduler);
+  FiberThreads threads(scheduler, kWorld, clock, chance, 2);
   const auto monitor = threads.NewMonitor();
   int inside = 0;
   int most = 0;
@@ -112,7 +113,8 @@ TEST_F(SchedulerTest, AMonitorLetsOneInAndWakesWhoWaits) {
 }
 
 TEST_F(SchedulerTest, AWaitEndsAtItsDeadlineAndASleepAtAStop) {
-  FiberThreads threads(scheduler, kWorld, chance, 0);
+  WorldClock clock(scheduler);
+  FiberThreads threads(scheduler, kWorld, clock, chance, 0);
   const auto monitor = threads.NewMonitor();
   RunToEnd([&] {
     {
@@ -129,6 +131,41 @@ TEST_F(SchedulerTest, AWaitEndsAtItsDeadlineAndASleepAtAStop) {
     EXPECT_FALSE(slept);
     EXPECT_LT(scheduler.now(), Instant(seconds(10)));
   });
+}
+
+TEST_F(SchedulerTest, WhoSleptWaitsAsLongAsItsOwnClockSays) {
+  WorldClock clock(scheduler);
+  FiberThreads threads(scheduler, kWorld, clock, chance, 0);
+  RunToEnd([&] {
+    scheduler.Spawn(kWorld, "lid", [&] {
+      scheduler.Park(Instant(seconds(4)));
+      clock.SetSlept(seconds(7));
+    });
+    EXPECT_TRUE(threads.SleepFor(seconds(10), {}));
+    EXPECT_EQ(scheduler.now(), Instant(seconds(17)));
+    EXPECT_EQ(clock.Monotonic(), Instant(seconds(10)));
+    const auto monitor = threads.NewMonitor();
+    MonitorLock lock(*monitor);
+    EXPECT_FALSE(monitor->WaitUntil(Instant(seconds(11))));
+    EXPECT_EQ(scheduler.now(), Instant(seconds(18)));
+  });
+}
+
+TEST_F(SchedulerTest, WhoIsAloneGoesOnWithoutASwitchAndTimePasses) {
+  RunToEnd([&] {
+    const std::uint64_t turns = scheduler.turns();
+    scheduler.Yield();
+    EXPECT_FALSE(scheduler.Park(Instant(seconds(3))));
+    EXPECT_EQ(scheduler.now(), Instant(seconds(3)));
+    EXPECT_EQ(scheduler.turns(), turns + 2);
+  });
+}
+
+TEST_F(SchedulerTest, AFiberThatNeverRestsComesToTheEndOfItsTurns) {
+  const FiberId main = scheduler.Spawn(kWorld, "main", [&] {
+    while (true) scheduler.Yield();
+  });
+  EXPECT_FALSE(scheduler.RunUntilEnded(main, 1'000));
 }
 
 }  // namespace

@@ -16,11 +16,12 @@ Shape Shape::Draw(Chance& chance) {
   const bool is_remote = chance.OneIn(3);
   shape.settle = shape.is_embedded ? Milliseconds(0) : Milliseconds(is_remote ? 120'000 : 30'000);
   shape.record_within = Milliseconds(chance.OneIn(2) ? 2 : 0);
+  shape.reconcile_every = Milliseconds(chance.Between(20'000, 90'000));
   shape.yield_one_in = chance.OneIn(2) ? static_cast<int>(chance.Between(2, 16)) : 0;
   return shape;
 }
 
-Stage::Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, Stacks& stacks)
+Stage::Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, Workshop& workshop)
     : seed_chance(seed),
       fault_chance(seed_chance.Split()),
       work_chance(seed_chance.Split()),
@@ -28,10 +29,12 @@ Stage::Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, St
       shape(Shape::Draw(seed_chance)),
       faults(Faults::Draw(choice, seed_chance)),
       story(story_lines),
-      scheduler(seed_chance.Split(), stacks),
+      scheduler(seed_chance.Split(), workshop.stacks),
       clock(scheduler),
-      world_threads(scheduler, kWorld, work_chance, 0),
+      world_threads(scheduler, kWorld, clock, work_chance, 0),
       null_logger(NewNullLogger()),
+      ledgers(workshop.ledgers),
+      ledger(&ledgers.Begin(clock)),
       oracle(*this) {}
 
 void Stage::Pass(std::string_view door, Milliseconds latency) {
@@ -46,6 +49,7 @@ void Stage::Pass(std::string_view door, Milliseconds latency) {
     Tell(scheduler.CurrentName(), "its process stands still for {} ms", lasts.count());
     scheduler.Pause(scheduler.CurrentOwner(), scheduler.now() + lasts);
   }
+  if (scheduler.CurrentOwner() != kWorld && faults.Has(FaultKind::kStandby)) sleep_current();
   if (latency.count() > 0) {
     scheduler.Park(scheduler.now() + latency);
   } else {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "hypervisor/simulated_host.h"
-#include "ledger/sqlite_ledger.h"
 #include "sim/chance.h"
 #include "sim/faults.h"
 #include "sim/mutants.h"
 #include "sim/oracle.h"
 #include "sim/scheduler.h"
 #include "sim/story.h"
+#include "sim/workshop.h"
 #include "sim/world_threads.h"
 
 namespace vmonce::sim {
@@ -32,6 +32,7 @@ struct Shape {
   bool is_embedded = false;
   Milliseconds settle{0};
   Milliseconds record_within{0};
+  Milliseconds reconcile_every{30'000};
   int yield_one_in = 0;  // Turns given away at locks.
   std::int64_t quota_vms = 100;
   std::int64_t capacity_vms = 100;
@@ -44,10 +45,16 @@ struct Machine {
   model::HostId id;
   std::shared_ptr<hypervisor::SimulatedHost> host;
   Instant down_until{};  // Does not answer before.
+  // Where its URI leads for replicas that start now; null: to itself.
+  std::shared_ptr<hypervisor::SimulatedHost> repointed;
+
+  const std::shared_ptr<hypervisor::SimulatedHost>& reached() const {
+    return repointed ? repointed : host;
+  }
 };
 
 struct Stage {
-  Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, Stacks& stacks);
+  Stage(std::uint64_t seed, FaultChoice choice, std::size_t story_lines, Workshop& workshop);
 
   // Where the world stands still for as long as a call takes; a crash never returns.
   void Pass(std::string_view door, Milliseconds latency);
@@ -71,9 +78,11 @@ struct Stage {
   NoThreads no_threads;
   FiberThreads world_threads;
   std::unique_ptr<Logger> null_logger;
-  std::unique_ptr<ledger::SqliteLedger> ledger;
+  Ledgers& ledgers;
+  ledger::SqliteLedger* const ledger;    // What it really holds.
   std::unique_ptr<ports::Ledger> store;  // The same, as replicas meet it.
   Instant ledger_down_until{};
+  Instant settled_at{};         // No call hangs longer, and no effect comes later.
   bool are_hosts_well = false;  // Nothing goes wrong on hosts now.
   bool is_closed = false;       // Nobody starts a replica now.
   std::vector<Machine> machines;
@@ -81,6 +90,8 @@ struct Stage {
   std::optional<Mutant> mutant;
   // Kills the process that the current fiber is of; never returns when there is one.
   std::function<void()> crash_current = [] {};
+  // Puts its computer to sleep, if that may be now; the current fiber is part of it.
+  std::function<void()> sleep_current = [] {};
 };
 
 }  // namespace vmonce::sim

@@ -23,7 +23,6 @@ class World {
   WorldReport Run();
 
  private:
-  void OpenLedger(Workshop& workshop);
   void MakeMachines();
   void PlantStrangers();
   // The world's story, on a fiber of its own.
@@ -31,11 +30,11 @@ class World {
   void WaitForClients();
   bool ComeToRest();
   void AskAgain();
-  void LetOrphansGo();
+  bool LetOrphansGo();
   void SleepLong();
   void StopReplicas();
   bool IsQuiet();
-  void Sleep(Milliseconds duration) {
+  void Sleep(std::chrono::nanoseconds duration) {
     const Instant end = stage_.scheduler.now() + duration;
     while (stage_.scheduler.now() < end) stage_.scheduler.Park(end);
   }
@@ -48,8 +47,7 @@ class World {
 };
 
 World::World(const WorldOptions& options, Workshop& workshop)
-    : options_(options),
-      stage_(options.seed, options.faults, options.story_lines, workshop.stacks) {
+    : options_(options), stage_(options.seed, options.faults, options.story_lines, workshop) {
   Shape& shape = stage_.shape;
   shape.replicas = options.replicas.value_or(shape.replicas);
   shape.hosts = options.hosts.value_or(shape.hosts);
@@ -65,7 +63,7 @@ World::World(const WorldOptions& options, Workshop& workshop)
   if (stage_.faults.Has(FaultKind::kOlderLedger)) {
     for (const FaultKind kind :
          {FaultKind::kMigrated, FaultKind::kRemovedByHand, FaultKind::kTwoUris,
-          FaultKind::kHostDead, FaultKind::kStranger, FaultKind::kQuotaEdge,
+          FaultKind::kHostDead, FaultKind::kRepointed, FaultKind::kQuotaEdge,
           FaultKind::kCapacityEdge, FaultKind::kLongSleep,
           // A rebuild can only believe what a host says of itself.
           FaultKind::kListLag, FaultKind::kListOmits}) {
@@ -79,7 +77,7 @@ World::World(const WorldOptions& options, Workshop& workshop)
   if (stage_.Happens(FaultKind::kCapacityEdge)) {
     shape.capacity_vms = stage_.work_chance.Between(1, asked);
   }
-  OpenLedger(workshop);
+  stage_.store = MutatedStore(stage_);
   MakeMachines();
   for (int i = 0; i < shape.replicas; ++i) {
     replicas_.push_back(std::make_unique<Replica>(stage_, i));
@@ -95,26 +93,12 @@ World::World(const WorldOptions& options, Workshop& workshop)
       replica->Crash();
     }
   };
-}
-
-void World::OpenLedger(Workshop& workshop) {
-  ledger::SqliteLedgerOptions options;
-  options.has_checkpoint_thread = false;
-  if (workshop.empty_ledger.empty()) {
-    Chance same_for_all(0);
-    auto first = ledger::SqliteLedger::Open(options, stage_.clock, same_for_all, stage_.no_threads,
-                                            *stage_.null_logger);
-    CHECK(first.has_value());
-    auto content = (*first)->Content();
-    CHECK(content.has_value());
-    workshop.empty_ledger = std::move(*content);
-  }
-  options.content = workshop.empty_ledger;
-  auto opened = ledger::SqliteLedger::Open(options, stage_.clock, stage_.replica_chance,
-                                           stage_.no_threads, *stage_.null_logger);
-  CHECK_MSG(opened.has_value(), opened ? "" : opened.error().detail);
-  stage_.ledger = std::move(*opened);
-  stage_.store = MutatedStore(stage_);
+  stage_.sleep_current = [this] {
+    const Owner owner = stage_.scheduler.CurrentOwner();
+    for (const auto& replica : replicas_) {
+      if (replica->owner() == owner) replica->MaySleep();
+    }
+  };
 }
 
 void World::MakeMachines() {
@@ -142,12 +126,18 @@ void World::PlantStrangers() {
     domain.name = model::DomainName(stage_.ledger->Id(), domain.id);
     domain.power = model::Observed::kRunning;
     stage_.oracle.SetHand(Oracle::Hand::kMeddler);
+    stage_.oracle.Strange(domain.id);
     machine.host->Plant(domain);
     domain.id = {NewUuidV7(stage_.clock, stage_.work_chance)};
     domain.name += "-other";
     domain.label = model::Label{};
     domain.label->ledger = model::LedgerId{"another-ledger"};
+    stage_.oracle.Strange(domain.id);
     machine.host->Plant(domain);
+    stage_.oracle.SetHand(Oracle::Hand::kOurs);
+    // A rebuild would have to believe the next one's label.
+    if (stage_.faults.Has(FaultKind::kOlderLedger)) continue;
+    stage_.oracle.SetHand(Oracle::Hand::kMeddler);
     // And one of ours that no row wants: of before its rows were lost, say.
     domain.id = {NewUuidV7(stage_.clock, stage_.work_chance)};
     domain.name = model::DomainName(stage_.ledger->Id(), domain.id);
@@ -192,8 +182,7 @@ void World::Play() {
   if (!ComeToRest()) {
     return stage_.story.Break("everything_ends", "something is unfinished after the last retries");
   }
-  LetOrphansGo();
-  if (!stage_.story.IsBroken()) stage_.oracle.Audit();
+  if (!LetOrphansGo() && !stage_.story.IsBroken()) stage_.oracle.Audit();
   stage_.oracle.MarkWhatHappened();
   for (const auto& replica : replicas_) replica->MarkWhatHappened();
   if (stage_.faults.Has(FaultKind::kLongSleep) && !stage_.story.IsBroken()) SleepLong();
@@ -230,10 +219,21 @@ void World::AskAgain() {
   }
 }
 
-void World::LetOrphansGo() {
-  // The age of strays, the grace for orphans, and some sweeps more.
-  const Milliseconds enough = Milliseconds(15'000 + 120'000 + 4 * 30'000) + stage_.shape.settle;
-  Sleep(enough);
+// Until all is as it must be (true), or what may take its time has had it: the age of strays, the
+// grace for orphans, and some sweeps more.
+bool World::LetOrphansGo() {
+  // What came late, or was done again behind a call that hung, a sweep has seen.
+  const Milliseconds sweep = stage_.shape.reconcile_every;
+  Sleep(std::max(stage_.settled_at, stage_.scheduler.now()) - stage_.scheduler.now() + sweep);
+  const Instant end =
+      stage_.scheduler.now() + Milliseconds(75'000 + 120'000) + stage_.shape.settle + 3 * sweep;
+  // What may only be kept is looked at when it has been kept for long.
+  const bool is_patient = stage_.oracle.IsAnyUnclaimed() || stage_.work_chance.OneIn(16);
+  while (stage_.scheduler.now() < end) {
+    if (!is_patient && stage_.oracle.IsAllWell()) return true;
+    Sleep(Milliseconds(15'000));
+  }
+  return false;
 }
 
 // Weeks in which nobody asks. A machine outlives every window: its key is answered as ever.

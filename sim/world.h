@@ -10,9 +10,10 @@
 
 #include "sim/faults.h"
 #include "sim/mutants.h"
-#include "sim/workshop.h"
 
 namespace vmonce::sim {
+
+struct Workshop;
 
 // What is asked of a world beside its seed. What is absent is drawn from the seed.
 struct WorldOptions {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/campaign.h"
+#include "sim/workshop.h"
 
 namespace vmonce::sim {
 namespace {

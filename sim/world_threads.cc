@@ -10,8 +10,8 @@ namespace {
 
 class FiberMonitor final : public Monitor {
  public:
-  FiberMonitor(Scheduler& scheduler, Chance& chance, int yield_one_in)
-      : scheduler_(scheduler), chance_(chance), yield_one_in_(yield_one_in) {}
+  FiberMonitor(Scheduler& scheduler, WorldClock& clock, Chance& chance, int yield_one_in)
+      : scheduler_(scheduler), clock_(clock), chance_(chance), yield_one_in_(yield_one_in) {}
 
   void Lock() NO_THREAD_SAFETY_ANALYSIS override {
     if (yield_one_in_ > 0 && chance_.OneIn(yield_one_in_)) scheduler_.Yield();
@@ -31,10 +31,10 @@ class FiberMonitor final : public Monitor {
     const FiberId me = scheduler_.Current();
     waiting_.push_back(me);
     Unlock();
-    const bool was_woken = scheduler_.Park(deadline);
+    const bool was_woken = scheduler_.Park(clock_.InTheWorld(deadline));
     std::erase(waiting_, me);
     Lock();
-    return was_woken || scheduler_.now() < deadline;
+    return was_woken || clock_.Monotonic() < deadline;
   }
   void NotifyOne() override {
     if (waiting_.empty()) return;
@@ -53,6 +53,7 @@ class FiberMonitor final : public Monitor {
 
  private:
   Scheduler& scheduler_;
+  WorldClock& clock_;
   Chance& chance_;
   const int yield_one_in_;
   bool is_held_ = false;
@@ -126,14 +127,16 @@ void FiberThreads::SpawnDetached(std::string name, std::function<void()> body) {
 }
 
 std::unique_ptr<Monitor> FiberThreads::NewMonitor() {
-  return std::make_unique<FiberMonitor>(scheduler_, chance_, yield_one_in_);
+  return std::make_unique<FiberMonitor>(scheduler_, clock_, chance_, yield_one_in_);
 }
 
 bool FiberThreads::SleepFor(Milliseconds duration, std::stop_token stop) {
-  const Instant until = scheduler_.now() + duration;
+  const Instant until = clock_.Monotonic() + duration;
   const FiberId me = scheduler_.Current();
   const std::stop_callback wake(stop, [this, me] { scheduler_.Wake(me); });
-  while (!stop.stop_requested() && scheduler_.now() < until) scheduler_.Park(until);
+  while (!stop.stop_requested() && clock_.Monotonic() < until) {
+    scheduler_.Park(clock_.InTheWorld(until));
+  }
   return !stop.stop_requested();
 }
 

@@ -18,8 +18,19 @@ GroupCommit::GroupCommit(Connections& connections, Clock& clock, Threads& thread
       max_batch_(std::max<std::size_t>(max_batch, 1)),
       monitor_(threads.NewMonitor()) {}
 
-Status GroupCommit::Run(const Work& work) {
-  const auto me = std::make_shared<Member>(work, threads_);
+Status GroupCommit::Run(const Work& work) { return TakeTurn(work, true); }
+
+Status GroupCommit::Look(const std::function<void(Db&)>& look) {
+  return TakeTurn(
+      [&look](Tx& tx) -> Status {
+        look(tx.db);
+        return {};
+      },
+      false);
+}
+
+Status GroupCommit::TakeTurn(const Work& work, bool writes) {
+  const auto me = std::make_shared<Member>(work, writes, threads_);
   bool leads = false;
   {
     MonitorLock lock(*monitor_);
@@ -89,7 +100,8 @@ void GroupCommit::Commit(std::span<const MemberPointer> batch) {
 }
 
 GroupCommit::End GroupCommit::RunTogether(Db& db, std::span<const MemberPointer> batch) {
-  db.Run("BEGIN IMMEDIATE");
+  const bool writes = std::ranges::any_of(batch, [](const auto& member) { return member->writes; });
+  if (writes) db.Run("BEGIN IMMEDIATE");
   if (auto error = db.TakeError()) {
     for (const MemberPointer& member : batch) member->result = std::unexpected(*error);
     return End::kCommitted;  // Nobody can have undone another's work: there was none.
@@ -106,7 +118,7 @@ GroupCommit::End GroupCommit::RunTogether(Db& db, std::span<const MemberPointer>
     }
     return Undo(db);
   }
-  return Finish(db, batch);
+  return writes ? Finish(db, batch) : End::kCommitted;
 }
 
 // False when the member failed and left something behind that only the end of the transaction can

@@ -32,6 +32,11 @@ class GroupCommit {
   // Returns when what `work` did is on the disk, or surely is not, or (kUnknown) may be.
   Status Run(const Work& work);
 
+  // Of a database in memory, where one connection does everything: runs `look`, which writes
+  // nothing, when its turn has come, and without a transaction where no writer shares the turn.
+  // What it sees is consistent. The answer is what stuck to the connection.
+  Status Look(const std::function<void(Db&)>& look);
+
   // Calls that wait for the commit after the present one.
   std::size_t Waiting() const;
 
@@ -39,9 +44,11 @@ class GroupCommit {
   // Shared by its caller and by the leader that tells it, since the caller goes as soon as it
   // knows.
   struct Member {
-    Member(const Work& w, Threads& threads) : work(w), bell(threads) {}
+    Member(const Work& w, bool does_write, Threads& threads)
+        : work(w), writes(does_write), bell(threads) {}
 
     const Work& work;
+    const bool writes;
     Status result;
     // Written before the bell is rung, and read after it.
     bool is_done = false;
@@ -51,6 +58,7 @@ class GroupCommit {
   // What became of the transaction as a whole.
   enum class End { kCommitted, kUndone };
 
+  Status TakeTurn(const Work& work, bool writes);
   // Commits what waits, whose first is the caller's own, and names the next leader.
   void Lead();
   void Commit(std::span<const MemberPointer> batch);

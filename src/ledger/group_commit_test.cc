@@ -252,5 +252,25 @@ TEST_F(GroupCommitTest, ADiskThatIsFullAtCommitLeavesReadersAndWritersAlive) {
   EXPECT_EQ(Count("c"), 1);
 }
 
+TEST_F(GroupCommitTest, ALookSeesWhatWasCommittedWithoutATransaction) {
+  ASSERT_TRUE(InsertAlone("a").has_value());
+  std::int64_t count = 0;
+  const Status looked = commit_->Look([&](Db& db) {
+    EXPECT_TRUE(db.IsAutocommit());
+    Query query = db.Prepare("SELECT count(*) FROM t");
+    if (query.Next()) count = query.Int();
+  });
+  EXPECT_TRUE(looked.has_value());
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(GroupCommitTest, ALookThatFailsIsToldAndHarmsNobody) {
+  const Status looked = commit_->Look([](Db& db) { db.Run("SELECT nonsense FROM t"); });
+  ASSERT_FALSE(looked.has_value());
+  EXPECT_EQ(looked.error().code, ErrorCode::kInternal);
+  EXPECT_TRUE(InsertAlone("a").has_value());
+  EXPECT_EQ(Count("a"), 1);
+}
+
 }  // namespace
 }  // namespace vmonce::ledger

@@ -41,6 +41,13 @@ void Query::Put(const model::Resources& amounts) {
   Bind(amounts.vms, amounts.cpus, amounts.memory_mib, amounts.disk_gib);
 }
 
+void Query::PutRowOf(const Query& other) {
+  if (statement_ == nullptr || other.statement_ == nullptr) return;
+  for (int column = 0; column < other.Columns(); ++column) {
+    sqlite3_bind_value(statement_, ++bound_, sqlite3_column_value(other.statement_, column));
+  }
+}
+
 bool Query::Next() {
   column_ = 0;
   if (statement_ == nullptr || !db_.ok()) return false;
@@ -56,6 +63,8 @@ bool Query::Done() {
   CHECK_MSG(!has_row, "a statement that gives no rows gave one");
   return db_.ok();
 }
+
+int Query::Columns() const { return sqlite3_column_count(statement_); }
 
 bool Query::IsNull() const { return sqlite3_column_type(statement_, column_) == SQLITE_NULL; }
 
@@ -184,28 +193,6 @@ int Db::NoteTable(void* self, int action, const char* table, const char*, const 
 
 void Db::NoteRun(bool writes_vms) {
   if (writes_vms && !is_told_ && hot_vms_ != nullptr) hot_vms_->WroteOthers();
-}
-
-std::string Db::Content() {
-  sqlite3_int64 size = 0;
-  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(
-      sqlite3_serialize(db_, "main", &size, 0), &sqlite3_free);
-  if (bytes == nullptr) {
-    Fail(ErrorCode::kUnavailable, "no memory for a copy of the ledger");
-    return "";
-  }
-  return {reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size)};
-}
-
-void Db::Load(const std::string& content) {
-  auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(content.size()));
-  CHECK(bytes != nullptr);
-  std::ranges::copy(content, bytes);
-  const auto size = static_cast<sqlite3_int64>(content.size());
-  const int code =
-      sqlite3_deserialize(db_, "main", bytes, size, size,
-                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
-  if (code != SQLITE_OK) Note(code, "deserialize");
 }
 
 int Db::Changes() const { return ok() ? sqlite3_changes(db_) : 0; }

@@ -64,12 +64,15 @@ class Query {
   void Put(const std::optional<T>& value) {
     value ? Put(*value) : Put(nullptr);
   }
+  // Every column of another query's present row, as it is.
+  void PutRowOf(const Query& other);
 
   // Goes to the next row; false when there is none or after an error.
   bool Next();
   // Runs a statement that gives no rows. False after an error.
   bool Done();
 
+  int Columns() const;
   // The columns of the present row, from left to right.
   bool IsNull() const;  // Of the next one; does not move on.
   void Skip() { ++column_; }
@@ -125,10 +128,6 @@ class Db {
   }
   // Many statements, not kept.
   void RunScript(const std::string& sql);
-
-  // Of a database in memory: all of it as bytes, and the inverse, before anything else is done.
-  std::string Content();
-  void Load(const std::string& content);
 
   // Rows that the last INSERT, UPDATE or DELETE changed; 0 after an error.
   int Changes() const;

@@ -10,6 +10,7 @@
 #include "ledger/accept.h"
 #include "ledger/advance.h"
 #include "ledger/connections.h"
+#include "ledger/copy_rows.h"
 #include "ledger/forwards.h"
 #include "ledger/group_commit.h"
 #include "ledger/hosts.h"
@@ -51,8 +52,11 @@ struct SqliteLedger::Parts {
   // Runs `work` on a consistent snapshot.
   template <typename T>
   Result<T> Read(const std::function<T(Db&)>& work) {
+    std::optional<T> answer;
     if (!connections->HasReaders()) {
-      return Write<T>([&](Tx& tx) { return work(tx.db); });
+      const Status done = commit->Look([&](Db& db) { answer = work(db); });
+      if (!done) return Context("ledger", done.error());
+      return std::move(*answer);
     }
     if (connections->IsBroken()) {
       // A commit of nothing needs no space, and opens the file anew where that can be done again.
@@ -60,7 +64,6 @@ struct SqliteLedger::Parts {
         return Context("ledger", std::move(opened.error()));
       }
     }
-    std::optional<T> answer;
     Status done = connections->Read([&](Db& db) { answer = work(db); });
     if (!done) return Context("ledger", std::move(done.error()));
     return std::move(*answer);
@@ -141,7 +144,6 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
   auto writer = Db::Open(options.path, OpenMode::kReadWrite);
   if (!writer) return std::unexpected(std::move(writer.error()));
   sqlite3_busy_timeout((*writer)->Raw(), static_cast<int>(model::limits::kLedgerBusy.count()));
-  if (!options.content.empty()) (*writer)->Load(options.content);
   Status migrated = Migrate(**writer, options.path, EmbeddedMigrations(), random, logger);
   if (!migrated) return std::unexpected(std::move(migrated.error()));
   if (Status became = Become(**writer, options.become); !became) {
@@ -174,9 +176,20 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(SqliteLedgerOptions opt
 SqliteLedger::SqliteLedger(Passkey, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 SqliteLedger::~SqliteLedger() = default;
 
-Result<std::string> SqliteLedger::Content() {
-  CHECK_MSG(parts_->options.path.empty(), "a ledger in a file is copied as a file");
-  return parts_->Read<std::string>([](Db& db) { return db.Content(); });
+Status SqliteLedger::CopyFrom(SqliteLedger& other) {
+  CHECK_MSG(parts_->options.path.empty() && other.parts_->options.path.empty(),
+            "a ledger in a file is copied as a file");
+  const auto copied = other.parts_->Read<Status>([this](Db& from) {
+    return parts_->commit->Run([&from](Tx& tx) -> Status {
+      CopyRows(from, tx.db);
+      return {};
+    });
+  });
+  if (!copied) return std::unexpected(copied.error());
+  if (!*copied) return *copied;
+  parts_->id = other.parts_->id;
+  parts_->sweep_cursor = {};
+  return {};
 }
 
 model::LedgerId SqliteLedger::Id() const { return parts_->id; }

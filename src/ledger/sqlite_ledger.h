@@ -37,8 +37,6 @@ struct SqliteLedgerOptions {
   // Told how long each write took, the wait for its commit included. On the caller's thread; must
   // not block. May be empty.
   std::function<void(std::chrono::nanoseconds)> on_write;
-  // In memory only: what Content() gave of another ledger, to begin with. Empty: an empty ledger.
-  std::string content;
   // The file never grows beyond so many pages of 4 KiB; zero: the disk is the bound. A call that
   // needs more is kUnavailable.
   int max_pages = 0;
@@ -82,8 +80,9 @@ class SqliteLedger final : public ports::Ledger,
 
   // Lives as long as the ledger.
   const ports::LedgerWatch& Watch() const;
-  // The whole of a ledger in memory, as of one moment: a copy to begin another one with.
-  Result<std::string> Content();
+  // Holds what `other` does, its id included, and nothing of what it held. Both are in memory, and
+  // nobody else uses either meanwhile.
+  Status CopyFrom(SqliteLedger& other);
 
   model::LedgerId Id() const override;
   Time Now() override;

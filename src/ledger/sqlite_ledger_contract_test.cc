@@ -269,5 +269,22 @@ TEST_F(Sqlite, LosesNothingAcknowledgedToAKill) {
   }
 }
 
+TEST(SqliteInMemory, BecomesACopyOfAnotherAndForgetsWhatItHeld) {
+  World one(kSqliteMemory);
+  World two(kSqliteMemory);
+  auto& copy = static_cast<SqliteLedger&>(*two.ledger);
+  const model::Vm kept = one.NewVm("key-1", "a");
+  const model::Vm forgotten = two.NewVm("key-2", "b");
+  ASSERT_TRUE(copy.CopyFrom(static_cast<SqliteLedger&>(*one.ledger)).has_value());
+
+  EXPECT_EQ(copy.Id(), one.ledger->Id());
+  EXPECT_EQ(two.Vm(kept.id), one.Vm(kept.id));
+  EXPECT_EQ(copy.GetVm(forgotten.id).value(), std::nullopt);
+  EXPECT_EQ(two.Usage(), one.Usage());
+  // And both go on by themselves.
+  EXPECT_EQ(two.Operation(two.NewVm("key-2", "b").operation).sequence, 2);
+  EXPECT_EQ(one.Usage().vms, 1);
+}
+
 }  // namespace
 }  // namespace vmonce::ledger

@@ -5,13 +5,14 @@
 #include <functional>
 #include <string_view>
 
+#include "base/check.h"
+
 namespace vmonce::service {
 namespace {
 
 // What a processor reads at once. With one place for each key, of some thousand keys many would
 // share one, and one of each two be unknown whenever the other was seen last.
 constexpr std::size_t kShared = 8;
-static_assert(model::limits::kReplayCacheEntries % kShared == 0);
 
 // Eight bytes of a SHA-256 are a mark that no two keys in use share by chance.
 std::uint64_t MarkOf(const model::ProjectId& project, const Digest& key_hash) {
@@ -20,11 +21,15 @@ std::uint64_t MarkOf(const model::ProjectId& project, const Digest& key_hash) {
   return mark ^ std::hash<std::string_view>()(project.value);
 }
 
-std::size_t FirstPlace(std::uint64_t mark) {
-  return mark % (model::limits::kReplayCacheEntries / kShared) * kShared;
+}  // namespace
+
+KnownKeys::KnownKeys(std::size_t places) : places_((places + kShared - 1) / kShared * kShared) {
+  CHECK(places > 0);
 }
 
-}  // namespace
+std::size_t KnownKeys::FirstPlace(std::uint64_t mark) const {
+  return mark % (places_.size() / kShared) * kShared;
+}
 
 std::span<const KnownKeys::Place> KnownKeys::PlacesOf(std::uint64_t mark) const {
   return std::span(places_).subspan(FirstPlace(mark), kShared);
@@ -45,7 +50,7 @@ void KnownKeys::Put(const model::ProjectId& project, const Digest& key_hash) {
   const std::uint64_t mark = MarkOf(project, key_hash);
   const std::span<Place> places = PlacesOf(mark);
   // Any of them, when all are taken.
-  Place* chosen = &places[mark / model::limits::kReplayCacheEntries % kShared];
+  Place* chosen = &places[mark / places_.size() % kShared];
   for (Place& place : places) {
     const std::uint64_t held = place.load(std::memory_order_relaxed);
     if (held == mark) return;

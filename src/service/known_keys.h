@@ -17,6 +17,9 @@ namespace vmonce::service {
 // Thread-safe. Keys share a few places; a later one may take an earlier one's.
 class KnownKeys {
  public:
+  // `places` is rounded up to what keys share.
+  explicit KnownKeys(std::size_t places = model::limits::kReplayCacheEntries);
+
   bool Has(const model::ProjectId& project, const Digest& key_hash) const;
   void Put(const model::ProjectId& project, const Digest& key_hash);
   // The record is gone (it became a tombstone).
@@ -24,10 +27,11 @@ class KnownKeys {
 
  private:
   using Place = std::atomic<std::uint64_t>;
+  std::size_t FirstPlace(std::uint64_t mark) const;
   std::span<const Place> PlacesOf(std::uint64_t mark) const;
   std::span<Place> PlacesOf(std::uint64_t mark);
 
-  std::vector<Place> places_ = std::vector<Place>(model::limits::kReplayCacheEntries);
+  std::vector<Place> places_;
 };
 
 }  // namespace vmonce::service

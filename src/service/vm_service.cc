@@ -42,7 +42,10 @@ model::VmSpec SpecOf(const model::CreateIntent& intent, const model::Image& imag
 }  // namespace
 
 VmService::VmService(const ServiceParts& parts, ServiceSettings settings)
-    : parts_(parts), settings_(std::move(settings)), monitor_(parts.threads.NewMonitor()) {}
+    : parts_(parts),
+      settings_(std::move(settings)),
+      known_keys_(settings_.known_keys),
+      monitor_(parts.threads.NewMonitor()) {}
 
 void VmService::Create(CreateRequest request, Done done) {
   CHECK_MSG(request.asked.key.has_value(), "a face let a create without a key through");

@@ -100,6 +100,7 @@ struct ServiceSettings {
   std::int64_t max_backlog = 0;
   std::chrono::seconds wait_cap{};
   model::RetentionPolicy retention;
+  std::size_t known_keys = model::limits::kReplayCacheEntries;  // Places (service/known_keys.h).
 };
 
 // All of it outlives the service.

@@ -26,6 +26,9 @@ class PowerVm {
   // What an earlier try did, where its answer was lost: found by the machine's power. A reboot
   // leaves no trace.
   LookResult Look(const StepContext& context, std::optional<model::Observed> done) const;
+  // Waits before for what an earlier operation on the machine ordered and was not told of: it would
+  // undo this one's effect when it came.
+  StepResult HoldWhenSettled(const StepContext& context) const;
   StepResult Start(const StepContext& context) const;
   StepResult Stop(const StepContext& context) const;
   StepResult Reboot(const StepContext& context) const;
@@ -110,7 +113,7 @@ engine::Saga PowerVm::Saga(model::OperationKind kind, engine::Step effect,
   engine::Saga saga;
   saga.kind = kind;
   saga.steps = {
-      {"hold", Hold, nullptr},
+      {"hold", [power](const StepContext& c) { return power.HoldWhenSettled(c); }, nullptr},
       std::move(effect),
       {"publish", [power, after](const StepContext& c) { return power.Publish(c, after); },
        nullptr},
@@ -152,6 +155,16 @@ LookResult PowerVm::Look(const StepContext& context, std::optional<model::Observ
     return {LookResult::Kind::kGoOn, kPublish, "it is as asked"};
   }
   return {LookResult::Kind::kGoOn, kEffect, "it is not as asked"};
+}
+
+StepResult PowerVm::HoldWhenSettled(const StepContext& context) const {
+  const Result<Vm> vm = LoadVm(parts_, context);
+  if (!vm) return StepResult::From(vm.error());
+  if (context.now < vm->unsettled_until) {
+    return StepResult::Again(vm->unsettled_until - context.now, {},
+                             "an earlier order may still take effect");
+  }
+  return Hold(context);
 }
 
 StepResult PowerVm::Start(const StepContext& context) const {

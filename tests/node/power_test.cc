@@ -287,5 +287,26 @@ TEST(Power, SurvivesACrashAroundEveryPortCall) {
   }
 }
 
+// The guest was asked to shut down, and whether that arrived is not known. Asked once more it is
+// off; a start at once could be undone by the first order, as late as the settle time.
+TEST(Power, StartsWhenAnEarlierOrderCanNoLongerArrive) {
+  World world({.settle = Milliseconds(30'000)});
+  const model::VmId id = world.Create("key-1", "web")->vms.front().id;
+  world.RunUntilQuiet();
+  world.faults().Add(SimulatedCall::kShutdown, Instead(ErrorCode::kUnknown), 1);
+  const Time ordered = world.clock().Now();
+  ASSERT_TRUE(world.Change(Kind::kStop, id).has_value());
+  world.RunUntilQuiet(Milliseconds(10'000));
+  ASSERT_EQ(world.VmRow(id).observed, Observed::kStopped);
+
+  const service::Outcome start = world.Change(Kind::kStart, id);
+  world.RunUntilQuiet(Milliseconds(5'000));
+  EXPECT_EQ(world.host().Find(id)->power, Observed::kStopped);
+  EXPECT_EQ(world.OperationRow(start->operation->id).state, OperationState::kRunning);
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.host().Find(id)->power, Observed::kRunning);
+  EXPECT_GE(*world.OperationRow(start->operation->id).finished - ordered, Milliseconds(30'000));
+}
+
 }  // namespace
 }  // namespace vmonce::node
