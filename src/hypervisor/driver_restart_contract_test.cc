@@ -112,7 +112,7 @@ TEST(Restart, FindsItsGuestAliveAfterAKillAndNobodyElseHasTheRoot) {
   }
 
   const ProcessResult found = RunStep("FindsTheGuestAndRemovesIt", root.path());
-  EXPECT_TRUE(found.Succeeded()) << found.stdout_text;
+  EXPECT_TRUE(found.Succeeded()) << found.Describe() << found.stdout_text << found.stderr_text;
   alive = HasQemuProcess(TheName());
   EXPECT_TRUE(alive && !*alive);
 }
