@@ -60,9 +60,11 @@ void Client::MakeOne(int number) {
   }
   if (create.key->operation && stage_.Happens(FaultKind::kDeleteCrosses)) {
     Pause(0, 3'000);
-    if (chance.OneIn(3)) {
+    // An older ledger, restored meanwhile, may have forgotten it.
+    const bool is_known = create.key->operation.has_value();
+    if (is_known && chance.OneIn(3)) {
       Cancel(*create.key->operation);
-    } else {
+    } else if (is_known) {
       CrossWithDelete(create.key->vms[chance.Draw() % create.key->vms.size()]);
     }
   }

@@ -10,8 +10,8 @@
 namespace vmonce::sim {
 namespace {
 
-// Far more switches than any world needs: one that needs them never comes to rest.
-constexpr std::uint64_t kTurns = 4'000'000;
+// Some hundred times as many switches as worlds need: one that needs them never comes to rest.
+constexpr std::uint64_t kTurns = 1'000'000;
 // After the last fault, everything that was begun ends within this: backoffs, leases, calls that
 // hang, settle times and the waits between sweeps, some of them after each other.
 constexpr Milliseconds kToEnd{3 * 3'600'000};

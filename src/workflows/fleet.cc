@@ -141,11 +141,13 @@ Result<bool> Fleet::IsDead(const model::HostId& id) const {
   {
     MonitorLock lock(*monitor_);
     const auto found = members_.find(id);
-    if (found != members_.end() && found->second.has_been_tried) {
-      return found->second.state == model::HostState::kDead;
+    if (found != members_.end() && found->second.has_been_tried &&
+        found->second.state != model::HostState::kDead) {
+      return false;
     }
   }
-  // Not in the configuration any more, or not yet asked for.
+  // Not in the configuration any more, not yet asked for, or dead as far as is known here: whoever
+  // leaves its machines behind must not do so on a host that was called back elsewhere.
   const Result<std::vector<model::Host>> rows = ledger_.Hosts();
   if (!rows) return Fail(ErrorCode::kUnavailable, "the ledger: " + rows.error().detail);
   const auto row = std::ranges::find(*rows, id, &model::Host::id);

@@ -98,8 +98,8 @@ class Fleet {
   // The ledger's hosts with what is known here of their reachability.
   Result<std::vector<model::Candidate>> Candidates() const;
 
-  // Nothing is done on a dead host. As of the last Connect or SetState of this process; another
-  // process's declaration is known here within a period of the reconciler.
+  // Nothing is done on a dead host. True as the ledger has it now; false as of the last Connect or
+  // SetState of this process: another's declaration is known within a period of the reconciler.
   Result<bool> IsDead(const model::HostId& id) const;
   // As the last Connect read it.
   bool IsReturning(const model::HostId& id) const;

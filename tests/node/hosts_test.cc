@@ -189,6 +189,22 @@ TEST(Hosts, OnADeadOneADeleteCompletesAndItsMachineIsStoppedWhenItIsBack) {
   EXPECT_FALSE(RowOf(world, "a").is_returning);
 }
 
+// Another process of the same ledger was told so, and this one has not asked the host since: the
+// machine is removed there, and not left behind as on a dead host.
+TEST(Hosts, OneThatWasCalledBackElsewhereIsNotTakenForDead) {
+  OnA made;
+  World& world = made.world;
+  world.RunUntilQuiet();
+  ASSERT_EQ(HostOf(world, made.id), "a");
+  ASSERT_TRUE(world.Declare("a", HostState::kDead).has_value());
+  ASSERT_TRUE(world.ledger().SetHostState(model::HostId{"a"}, HostState::kActive).has_value());
+  ASSERT_TRUE(world.Change(Kind::kDelete, made.id).has_value());
+  world.RunUntilQuiet();
+  EXPECT_EQ(world.VmRow(made.id).state, VmState::kDeleted);
+  EXPECT_FALSE(world.host("a").Find(made.id).has_value());
+  EXPECT_EQ(world.Audit(), "");
+}
+
 TEST(Hosts, TheMachinesOfADeadOneAreMissingAndFoundAgain) {
   OnA play;
   World& world = play.world;
