@@ -87,7 +87,8 @@ Digest DigestOfCreate(const http::Request& request) {
   text.reserve(request.body.size() + 512);
   AppendField(text, CallerOf(request).project.value);
   AppendField(text, request.target);
-  for (const std::string_view name : {"content-type", "idempotency-key", "prefer"}) {
+  for (const std::string_view name :
+       {"content-type", "idempotency-key", "idempotency-first-sent", "prefer"}) {
     AppendLines(text, request.headers, name);
   }
   AppendField(text, request.body);

@@ -97,6 +97,9 @@ TEST(DigestOfCreate, DiffersWithEverythingThatDecidesTheAnswer) {
   request = RequestOf("one");
   request.headers.Add("Prefer", "wait=5");
   add(request);
+  request = RequestOf("one");
+  request.headers.Add("Idempotency-First-Sent", "no date");
+  add(request);
   // The same bytes, another header's.
   request = RequestOf("one");
   request.headers.Set("Idempotency-Key", "");
