@@ -149,18 +149,17 @@ class RequestParser::Impl final {
         return skipped;
       }
     }
-    const HeaderScanner::Found found = scanner_.Scan(bytes);
+    // What lies beyond the limit is not looked at: it may not have arrived, and decides nothing.
+    const std::size_t most = limits_.max_header_bytes;
+    const HeaderScanner::Found found = scanner_.Scan(bytes.substr(0, most));
     if (found == HeaderScanner::Found::kMalformed) {
       Refuse(BadRequest("A header line is folded or does not end in CR LF."));
       return skipped;
     }
-    const bool is_end = found == HeaderScanner::Found::kEnd;
-    const std::size_t needed = is_end ? scanner_.end() : bytes.size() + 1;
-    if (needed > limits_.max_header_bytes) {
-      Refuse(HeaderTooLarge(limits_.max_header_bytes));
+    if (found == HeaderScanner::Found::kMore) {
+      if (bytes.size() >= most) Refuse(HeaderTooLarge(most));
       return skipped;
     }
-    if (!is_end) return skipped;
     ParseHeader(bytes.substr(0, scanner_.end()));
     return skipped + scanner_.end();
   }

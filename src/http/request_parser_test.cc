@@ -188,6 +188,16 @@ TEST(RequestParser, RefusesALongHeaderWithoutHoldingIt) {
   EXPECT_EQ(Refusal(start + std::string(fits + 1, 'x') + "\r\n\r\n"), 431);
 }
 
+// What is wrong with it beyond the limit may have arrived, or may not.
+TEST(RequestParser, RefusesALongHeaderForItsLengthWhateverFollows) {
+  const std::string start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+  const std::string fill(kLimits.max_header_bytes, 'x');
+  for (const char* end : {"\n", "\r\n folded\r\n\r\n", "\r\n\r\n"}) {
+    EXPECT_EQ(Refusal(start + fill + end), 431) << end;
+  }
+  EXPECT_EQ(Refusal(start + "\n" + fill), 400);
+}
+
 TEST(RequestParser, RefusesALongBodyByItsLengthAlone) {
   const std::string start = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ";
   EXPECT_EQ(Refusal(start + "64\r\n\r\n"), 0);
