@@ -7,9 +7,6 @@ using engine::StepContext;
 using engine::StepResult;
 using model::Vm;
 
-// Of a verify that had to wait.
-constexpr const char* kUnsettledMemo = "unsettled";
-
 class DeleteVm {
  public:
   explicit DeleteVm(const WorkflowParts& parts) : parts_(parts) {}
@@ -91,27 +88,25 @@ StepResult DeleteVm::DeleteDisk(const StepContext& context) const {
 
 // Absence is a typed not-found, after every earlier call has returned and, where its answer was
 // lost, after the settle time. What was removed before may be there again by then, a disk without a
-// machine as well: all is removed once more.
+// machine as well: whatever this operation removed earlier than that is removed once more.
 StepResult DeleteVm::Verify(const StepContext& context) const {
   const Result<Time> settled = SettledAt(context);
   if (!settled) return StepResult::From(settled.error());
   const bool is_waiting = context.now < *settled;
   if (is_waiting || !IsSettled(parts_, context)) {
-    return StepResult::Again(std::max(parts_.settings.observe_every, *settled - context.now),
-                             kUnsettledMemo,
+    return StepResult::Again(std::max(parts_.settings.observe_every, *settled - context.now), {},
                              is_waiting ? "an earlier call may still take effect" : "");
   }
-  if (context.item.memo == kUnsettledMemo) {
-    StepResult again;
-    again.kind = StepResult::Kind::kRewind;
-    again.detail = "what took effect late is removed as well";
-    return again;
-  }
+  const bool removed_early = context.operation.accepted < *settled;
   StepResult result = OnHost(context, [&](ports::Hypervisor& host, const Vm& vm) -> Status {
     const Result<std::optional<ports::DomainSighting>> seen = host.Look(vm.id);
     if (!seen) return std::unexpected(seen.error());
-    if (!seen->has_value() || !IsOurs(parts_, **seen, vm)) return {};
-    return Fail(ErrorCode::kUnknown, "the domain is there again");
+    if (seen->has_value() && IsOurs(parts_, **seen, vm)) {
+      return Fail(ErrorCode::kUnknown, "the domain is there again");
+    }
+    if (!removed_early) return {};
+    const Status seed = host.DeleteSeed(vm.id, GuardOf(context));
+    return seed ? host.DeleteDisk(vm.id, GuardOf(context)) : seed;
   });
   if (result.kind == StepResult::Kind::kUnknown) result.kind = StepResult::Kind::kRewind;
   return result;

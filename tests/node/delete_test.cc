@@ -118,6 +118,33 @@ TEST(Delete, RemovesAMachineThatALateEffectBroughtBack) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// An order whose answer was lost took effect behind the removal's back; the end of the removal was
+// held up beyond the settle time, so that nothing had to be waited for there.
+TEST(Delete, RemovesWhatCameLateAlsoWhenItEndsLater) {
+  World world({.settle = Milliseconds(30'000)});
+  Fault lost;
+  lost.lose_reply = true;
+  world.faults().Add(SimulatedCall::kCreateSeed, lost);
+  const service::Outcome created = world.Create("key-1", "web");
+  const model::VmId id = created->vms.front().id;
+  world.RunUntilQuiet();
+  ASSERT_EQ(world.VmRow(id).state, VmState::kReady);
+  Fault down;
+  down.instead = Error{ErrorCode::kUnavailable, "down"};
+  world.faults().Add(SimulatedCall::kDeleteDisk, down, 20);
+  bool has_come = false;
+  world.faults().OnCall(SimulatedCall::kDeleteDisk, [&] {
+    if (std::exchange(has_come, true)) return;
+    const std::string seed = model::SeedName(world.ledger().Id(), id);
+    EXPECT_TRUE(world.host().AddVolume(SimulatedCall::kCreateSeed, id, seed,
+                                       [](const auto&) { return Status(); }));
+  });
+  ASSERT_TRUE(world.Change(Kind::kDelete, id).has_value());
+  world.RunUntilQuiet(Milliseconds(600'000));
+  EXPECT_EQ(world.VmRow(id).state, VmState::kDeleted);
+  EXPECT_EQ(world.Audit(), "");
+}
+
 // The create's worker died with a call out: nothing is believed gone before the settle time.
 TEST(Delete, WaitsForTheSettleTimeAfterACrash) {
   World world({.settle = Milliseconds(30'000)});
