@@ -39,14 +39,16 @@ Result<ports::HostFacts> LibvirtSessions::Connect(const model::HostMarker& marke
   if (!kept) return Failed(kept.error());
   // The marker is read even on a live connection: the disk beneath it may be another one now.
   auto facts = Prove(*kept->session, marker, policy);
+  kept->proven = 0;
   if (facts) {
     MonitorLock lock(*monitor_);
     if (marker_ != marker) ++round_;  // The others were proven by the one before.
     marker_ = marker;
     kept->proven = round_;
+  } else {
+    facts = Failed(facts.error());  // Before anybody can take it.
   }
   Keep(*std::move(kept));
-  if (!facts) return Failed(facts.error());
   return facts;
 }
 
@@ -86,6 +88,7 @@ Result<LibvirtSessions::Kept> LibvirtSessions::TakeAndProve(const model::HostMar
   auto kept = TakeOrOpen();
   if (!kept) return kept;
   if (auto facts = Prove(*kept->session, marker, ports::MarkerPolicy::kRequire); !facts) {
+    kept->proven = 0;
     Keep(*std::move(kept));
     return std::unexpected(facts.error());
   }
